@@ -1,0 +1,6 @@
+//! `knee`: a discrete-event capacity simulator for LLM serving.
+
+pub mod queueing;
+pub mod rng;
+pub mod stats;
+pub mod units;

@@ -1,0 +1,19 @@
+//! The two kinds of run, which are never mixed, and how the warm-up of one of them is removed.
+
+/// Whether ramp and drain are removed or kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunMode {
+    /// The warm-up is deleted, the drain is outside the window.
+    Steady,
+    /// Finite: ramp and drain are kept, throughput divides by wall time, as load generators report.
+    Benchmark,
+}
+
+/// How the initial transient is removed in steady mode.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Warmup {
+    /// By MSER on the number in flight.
+    Auto,
+    /// So many seconds.
+    Seconds(f64),
+}

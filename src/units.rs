@@ -1,0 +1,154 @@
+//! Simulated time and the counts everything else is made of.
+//!
+//! Time is integer nanoseconds, so that two runs of one scenario agree to the last bit and an event
+//! queue can order its entries without a fallback for "not comparable". Floating-point seconds enter
+//! through one gate, [`SimSpan::from_secs_f64`], which rejects what is not a span of time.
+
+use std::fmt;
+use std::ops::{Add, AddAssign};
+
+/// A number of tokens of one request or one step.
+pub type Tokens = u32;
+/// A number of KV-cache blocks.
+pub type Blocks = u32;
+/// A number of bytes.
+pub type Bytes = u64;
+
+/// Nanoseconds in a second.
+pub const NANOS_PER_SEC: f64 = 1e9;
+
+/// A point of simulated time, in nanoseconds since the start of the run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct SimTime(u64);
+
+/// A length of simulated time, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct SimSpan(u64);
+
+/// Why a floating-point number is not a span of simulated time.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("{seconds} s is not a span of simulated time (it must be finite, not negative and below 584 years)")]
+pub struct NotASpan {
+    /// The offending number of seconds.
+    pub seconds: f64,
+}
+
+impl SimTime {
+    /// The start of the run.
+    pub const ZERO: Self = Self(0);
+    /// Later than every event: "never".
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The time `nanos` nanoseconds after the start.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+    /// Nanoseconds since the start.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+    /// Seconds since the start.
+    #[must_use]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NANOS_PER_SEC
+    }
+    /// The span from `earlier` to `self`; zero if `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> SimSpan {
+        SimSpan(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl SimSpan {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
+    /// A span of `nanos` nanoseconds.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+    /// The gate from floating point: `seconds`, rounded to the nearest nanosecond.
+    ///
+    /// # Errors
+    /// [`NotASpan`] if `seconds` is NaN, infinite, negative or beyond the range of the clock.
+    pub fn from_secs_f64(seconds: f64) -> Result<Self, NotASpan> {
+        let nanos = libm::rint(seconds * NANOS_PER_SEC);
+        // 2^64 as f64; NaN fails both comparisons.
+        if (0.0..18_446_744_073_709_551_616.0).contains(&nanos) {
+            Ok(Self(nanos as u64))
+        } else {
+            Err(NotASpan { seconds })
+        }
+    }
+    /// Nanoseconds.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+    /// Seconds.
+    #[must_use]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NANOS_PER_SEC
+    }
+    /// Milliseconds.
+    #[must_use]
+    pub fn as_millis_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+/// Saturates at [`SimTime::MAX`], which no run reaches: a run that would ends with an error instead.
+impl Add<SimSpan> for SimTime {
+    type Output = Self;
+    fn add(self, span: SimSpan) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<SimSpan> for SimTime {
+    fn add_assign(&mut self, span: SimSpan) {
+        *self = *self + span;
+    }
+}
+
+impl Add for SimSpan {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl fmt::Debug for SimTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "t={}ns", self.0)
+    }
+}
+
+impl fmt::Debug for SimSpan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}ns", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gate_rejects_what_is_not_a_span() {
+        for seconds in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1e-3, 1e12] {
+            assert!(SimSpan::from_secs_f64(seconds).is_err(), "{seconds}");
+        }
+        assert_eq!(SimSpan::from_secs_f64(1.5).unwrap().as_nanos(), 1_500_000_000);
+        assert_eq!(SimSpan::from_secs_f64(0.0).unwrap(), SimSpan::ZERO);
+    }
+
+    #[test]
+    fn time_saturates_instead_of_wrapping() {
+        assert_eq!(SimTime::MAX + SimSpan::from_nanos(1), SimTime::MAX);
+        assert_eq!(SimTime::ZERO.since(SimTime::from_nanos(5)), SimSpan::ZERO);
+    }
+}
