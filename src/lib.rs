@@ -1,6 +1,9 @@
 //! `knee`: a discrete-event capacity simulator for LLM serving.
 
+pub mod catalog;
+pub mod cost;
 pub mod des;
+pub mod kv;
 pub mod queueing;
 pub mod rng;
 pub mod stats;

@@ -1,0 +1,240 @@
+//! Engine defaults by version: one table of data per engine, because what differs between versions is
+//! figures, not code.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::files::{File, GIB, gib_to_bytes};
+use super::{CatalogError, Hardware};
+use crate::units::{Bytes, Tokens};
+
+/// Behaviour and defaults of one engine version on one GPU.
+#[derive(Clone, Debug)]
+pub struct EngineDefaults {
+    /// `vllm`, `sglang`, `tensorrt-llm`.
+    pub engine: String,
+    /// The table entry used, and what was asked for if that is not in the table.
+    pub version: String,
+    pub asked_version: Option<String>,
+    pub max_num_seqs: u32,
+    pub max_num_batched_tokens: Tokens,
+    pub gpu_memory_utilization: f64,
+    pub block_size: Tokens,
+    /// Pipelined (async) scheduling.
+    pub async_scheduling: bool,
+    pub full_prompt_gate: bool,
+    /// The `watermark` option exists from this version on.
+    pub watermark_option: bool,
+    pub watermark: f64,
+    pub enable_prefix_caching: bool,
+    pub enable_chunked_prefill: bool,
+    /// Activation peak: this many bytes-of-f32 copies of max_num_seqs x vocabulary.
+    pub sampler_copies: f64,
+    /// Activation peak: this many bf16 copies of max_num_batched_tokens x hidden size, beside the sampler's.
+    pub hidden_copies: f64,
+    /// Memory outside PyTorch per GPU, without and with tensor parallelism.
+    pub non_torch_bytes: Bytes,
+    pub non_torch_tp_bytes: Bytes,
+    /// Whether an estimate of CUDA-graph memory is subtracted from the pool, and that estimate.
+    pub subtracts_graphs: bool,
+    pub graph_estimate_bytes: Bytes,
+    pub source: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EngineFile {
+    engine: String,
+    source: String,
+    /// Why the engine as a whole cannot be simulated.
+    not_built: Option<String>,
+    block_size: Option<Tokens>,
+    enable_prefix_caching: Option<bool>,
+    enable_chunked_prefill: Option<bool>,
+    #[serde(default)]
+    refused: Vec<Refused>,
+    #[serde(default)]
+    memory: Vec<MemoryRow>,
+    #[serde(default)]
+    version: Vec<VersionRow>,
+    #[serde(default)]
+    budget: BTreeMap<String, Vec<BudgetRow>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Refused {
+    versions: Vec<String>,
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MemoryRow {
+    from: String,
+    sampler_copies: f64,
+    hidden_copies: f64,
+    non_torch_gib: f64,
+    non_torch_tp_gib: f64,
+    graph_estimate_gib: Option<f64>,
+    source: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VersionRow {
+    versions: Vec<String>,
+    async_scheduling: bool,
+    full_prompt_gate: bool,
+    watermark_option: bool,
+    gpu_memory_utilization: f64,
+    budget: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BudgetRow {
+    #[serde(default)]
+    min_memory_gib: f64,
+    /// GPUs, by the start of their name, that the row does not hold for.
+    #[serde(default)]
+    except: Vec<String>,
+    max_num_batched_tokens: Tokens,
+    max_num_seqs: u32,
+}
+
+/// An engine's table, read and ordered.
+pub(super) struct EngineTable<'a> {
+    file: &'a File,
+    table: EngineFile,
+}
+
+impl<'a> EngineTable<'a> {
+    pub fn read(file: &'a File) -> Result<Self, CatalogError> {
+        let table: EngineFile = file.parse()?;
+        for row in &table.version {
+            file.fraction("version.gpu_memory_utilization", row.gpu_memory_utilization)?;
+        }
+        for row in &table.memory {
+            file.positive("memory.sampler_copies", row.sampler_copies)?;
+            file.not_negative("memory.hidden_copies", row.hidden_copies)?;
+            file.not_negative("memory.non_torch_gib", row.non_torch_gib)?;
+            file.not_negative("memory.non_torch_tp_gib", row.non_torch_tp_gib)?;
+            file.not_negative("memory.graph_estimate_gib", row.graph_estimate_gib.unwrap_or(0.0))?;
+        }
+        Ok(Self { file, table })
+    }
+
+    /// Versions in the table, ascending.
+    pub fn versions(&self) -> Vec<String> {
+        let mut versions: Vec<String> =
+            self.table.version.iter().flat_map(|row| row.versions.iter().cloned()).collect();
+        versions.sort_by(|a, b| compare(a, b));
+        versions
+    }
+
+    /// Defaults of `asked` (the newest if `None`) on `gpu`; a version not in the table takes the nearest
+    /// lower one.
+    pub fn defaults(&self, asked: Option<&str>, gpu: &Hardware) -> Result<EngineDefaults, CatalogError> {
+        let engine = &self.table.engine;
+        if let Some(reason) = &self.table.not_built {
+            return Err(CatalogError::Refused { what: engine.clone(), reason: reason.clone() });
+        }
+        let versions = self.versions();
+        let used = match asked {
+            None => versions.last().ok_or_else(|| self.file.invalid("it has no versions"))?,
+            Some(asked) => self.nearest_lower(asked, &versions)?,
+        };
+        let asked_version = asked.filter(|asked| minor(asked) != minor(used)).map(str::to_owned);
+        let row = self.table.version.iter().find(|row| row.versions.contains(used));
+        let row = row.ok_or_else(|| self.file.invalid("it has no versions"))?;
+        let memory = self.table.memory.iter().filter(|row| compare(&row.from, used).is_le());
+        let memory = memory.max_by(|a, b| compare(&a.from, &b.from));
+        let memory =
+            memory.ok_or_else(|| self.file.invalid(&format!("no `memory` row covers version {used}")))?;
+        let budget = self.budget(&row.budget, gpu)?;
+        Ok(EngineDefaults {
+            engine: engine.clone(),
+            version: used.clone(),
+            asked_version,
+            max_num_seqs: budget.max_num_seqs,
+            max_num_batched_tokens: budget.max_num_batched_tokens,
+            gpu_memory_utilization: row.gpu_memory_utilization,
+            block_size: self.table.block_size.unwrap_or(16).max(1),
+            async_scheduling: row.async_scheduling,
+            full_prompt_gate: row.full_prompt_gate,
+            watermark_option: row.watermark_option,
+            watermark: 0.0,
+            enable_prefix_caching: self.table.enable_prefix_caching.unwrap_or(true),
+            enable_chunked_prefill: self.table.enable_chunked_prefill.unwrap_or(true),
+            sampler_copies: memory.sampler_copies,
+            hidden_copies: memory.hidden_copies,
+            non_torch_bytes: gib_to_bytes(memory.non_torch_gib),
+            non_torch_tp_bytes: gib_to_bytes(memory.non_torch_tp_gib),
+            subtracts_graphs: memory.graph_estimate_gib.is_some(),
+            graph_estimate_bytes: gib_to_bytes(memory.graph_estimate_gib.unwrap_or(0.0)),
+            source: format!("{}; memory: {}", self.table.source, memory.source),
+        })
+    }
+
+    fn nearest_lower<'v>(&self, asked: &str, versions: &'v [String]) -> Result<&'v String, CatalogError> {
+        let what = format!("{} {asked}", self.table.engine);
+        let Some(wanted) = minor(asked) else {
+            let hint = format!("versions are {}", versions.join(", "));
+            return Err(CatalogError::NotFound { kind: "engine version", name: asked.to_owned(), hint });
+        };
+        let refused =
+            self.table.refused.iter().find(|row| row.versions.iter().any(|v| minor(v) == Some(wanted)));
+        if let Some(refused) = refused {
+            return Err(CatalogError::Refused { what, reason: refused.reason.clone() });
+        }
+        versions.iter().rev().find(|version| compare(version, asked).is_le()).ok_or_else(|| {
+            let oldest = versions.first().map_or("none", String::as_str);
+            CatalogError::Refused { what, reason: format!("the oldest version simulated is {oldest}") }
+        })
+    }
+
+    fn budget(&self, name: &str, gpu: &Hardware) -> Result<&BudgetRow, CatalogError> {
+        let rows = self.table.budget.get(name).into_iter().flatten();
+        let holds = |row: &&BudgetRow| {
+            gpu.memory_bytes as f64 >= row.min_memory_gib * GIB
+                && !row.except.iter().any(|gpus| gpu.name.starts_with(gpus.as_str()))
+        };
+        let budget = rows.into_iter().find(holds);
+        budget.ok_or_else(|| self.file.invalid(&format!("no row of `budget.{name}` holds for {}", gpu.name)))
+    }
+}
+
+/// Major and minor number of a version as published (`0.19.0`, `v0.8.5`, `1.0.0rc3`).
+fn minor(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.trim().trim_start_matches('v').split('.');
+    let digits = |part: &str| {
+        let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        part[..end].parse().ok()
+    };
+    let major = digits(parts.next()?)?;
+    Some((major, parts.next().map_or(Some(0), digits)?))
+}
+
+/// Order of two versions by major and minor number.
+fn compare(a: &str, b: &str) -> Ordering {
+    minor(a).cmp(&minor(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_by_number_not_by_text() {
+        assert_eq!(compare("0.9.1", "0.10.0"), Ordering::Less);
+        assert_eq!(minor("1.0.0rc3"), Some((1, 0)));
+        assert_eq!(minor("v0.19.2"), Some((0, 19)));
+        assert_eq!(minor("1"), Some((1, 0)));
+        for nonsense in ["", "x", "0.x", "main"] {
+            assert_eq!(minor(nonsense), None, "{nonsense}");
+        }
+    }
+}

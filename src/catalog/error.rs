@@ -1,0 +1,13 @@
+//! Why the catalog could not answer.
+
+/// Why something was not found or not usable in the catalog.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    #[error("no {kind} named `{name}`; {hint}")]
+    NotFound { kind: &'static str, name: String, hint: String },
+    /// It is known, and this is why it cannot be simulated.
+    #[error("{what} cannot be simulated: {reason}")]
+    Refused { what: String, reason: String },
+    #[error("{path}: {message}")]
+    Invalid { path: String, message: String },
+}

@@ -1,0 +1,112 @@
+//! Where calibration files come from, and strict reading of them.
+//!
+//! A key the reader does not know is an error: a misspelt efficiency that silently keeps its default
+//! would be a wrong answer that looks right.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use include_dir::{Dir, include_dir};
+use serde::de::DeserializeOwned;
+
+use super::CatalogError;
+use crate::units::Bytes;
+
+static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/calibration");
+
+/// One calibration file: where it is from and what it holds (or why it could not be read).
+#[derive(Clone, Debug)]
+pub(super) struct File {
+    pub path: String,
+    text: Result<String, String>,
+}
+
+/// Files of one kind by stem: embedded ones, replaced by those of the same name on disk.
+pub(super) fn load(kind: &str, dir: Option<&Path>) -> BTreeMap<String, File> {
+    let mut files = BTreeMap::new();
+    let embedded = EMBEDDED.get_dir(kind).into_iter().flat_map(Dir::files);
+    for file in embedded.filter(|file| is_toml(file.path())) {
+        let text = file.contents_utf8().ok_or_else(|| "is not UTF-8".to_owned());
+        let path = format!("calibration/{}", file.path().display());
+        files.insert(stem(file.path()), File { path, text: text.map(str::to_owned) });
+    }
+    let on_disk = dir.and_then(|dir| std::fs::read_dir(dir.join(kind)).ok());
+    for entry in on_disk.into_iter().flatten().flatten() {
+        let path = entry.path();
+        if is_toml(&path) {
+            files.insert(stem(&path), File::read(&path));
+        }
+    }
+    files
+}
+
+fn is_toml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "toml")
+}
+
+pub(super) fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+impl File {
+    /// A file on disk; failure to read it is kept and reported when it is asked for.
+    pub fn read(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"));
+        Self { path: path.display().to_string(), text }
+    }
+
+    pub fn text(&self) -> Result<&str, CatalogError> {
+        self.text.as_deref().map_err(|message| self.invalid(message))
+    }
+
+    /// The file as `T`; unknown keys and wrong types are errors that name the line.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, CatalogError> {
+        let text = self.text()?;
+        toml::from_str(text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start));
+            let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+            self.invalid(&format!("line {line}: {}", error.message()))
+        })
+    }
+
+    pub fn invalid(&self, message: &str) -> CatalogError {
+        CatalogError::Invalid { path: self.path.clone(), message: message.to_owned() }
+    }
+
+    /// `value` if it is a fraction in (0, 1].
+    pub fn fraction(&self, key: &str, value: f64) -> Result<f64, CatalogError> {
+        if value > 0.0 && value <= 1.0 {
+            return Ok(value);
+        }
+        Err(self.invalid(&format!("`{key}` is {value}; it is a fraction and must lie in (0, 1]")))
+    }
+
+    /// `value` if it is finite and above zero.
+    pub fn positive(&self, key: &str, value: f64) -> Result<f64, CatalogError> {
+        if value > 0.0 && value.is_finite() {
+            return Ok(value);
+        }
+        Err(self.invalid(&format!("`{key}` is {value}; it must be above zero")))
+    }
+
+    /// `value` if it is finite and not negative.
+    pub fn not_negative(&self, key: &str, value: f64) -> Result<f64, CatalogError> {
+        if value >= 0.0 && value.is_finite() {
+            return Ok(value);
+        }
+        Err(self.invalid(&format!("`{key}` is {value}; it must not be negative")))
+    }
+
+    /// `gib` GiB in bytes, above zero.
+    pub fn gib(&self, key: &str, gib: f64) -> Result<Bytes, CatalogError> {
+        Ok(gib_to_bytes(self.positive(key, gib)?))
+    }
+}
+
+/// Bytes of `gib` GiB, rounded.
+pub(super) fn gib_to_bytes(gib: f64) -> Bytes {
+    libm::rint(gib * GIB) as Bytes
+}
+
+/// Bytes in a GiB.
+pub(super) const GIB: f64 = 1_073_741_824.0;

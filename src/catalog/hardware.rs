@@ -1,0 +1,211 @@
+//! GPUs: datasheet figures, kernel efficiencies and price.
+
+use serde::Deserialize;
+
+use super::CatalogError;
+use super::files::File;
+use crate::units::Bytes;
+
+/// A GPU: datasheet figures, kernel efficiencies and price.
+#[derive(Clone, Debug)]
+pub struct Hardware {
+    /// Key in scenarios, such as `h100-sxm`.
+    pub name: String,
+    pub title: String,
+    /// Memory the driver reports as total (what the engine's utilisation is a fraction of).
+    pub memory_bytes: Bytes,
+    pub memory_bandwidth_bytes_per_s: f64,
+    /// Dense peak FLOP/s; `None` where the chip has no units for it.
+    pub bf16_flops: f64,
+    pub fp8_flops: Option<f64>,
+    pub fp4_flops: Option<f64>,
+    pub int8_ops: Option<f64>,
+    /// Scale-up link, unidirectional bytes/s per GPU, and how many GPUs it joins.
+    pub link_name: String,
+    pub link_bytes_per_s: f64,
+    pub link_domain: u32,
+    /// Kernel-level efficiencies (fractions of the peaks above) and all-reduce figures.
+    pub kernels: Kernels,
+    pub price: Option<Price>,
+    /// Where the figures are from, each group named.
+    pub source: String,
+}
+
+/// Kernel efficiencies of a GPU: fractions of datasheet peaks, from operator tables or estimated.
+#[derive(Clone, Debug)]
+pub struct Kernels {
+    /// GEMM compute efficiency e for bf16 weights; memory efficiency b.
+    pub bf16_compute: f64,
+    pub bf16_memory: f64,
+    /// The same for fp8 weights, where known.
+    pub fp8_compute: Option<f64>,
+    pub fp8_memory: Option<f64>,
+    /// Decode attention's bandwidth efficiency b_kv; prefill attention's compute efficiency e_a (of bf16 peak).
+    pub kv_memory: f64,
+    pub attention_compute: f64,
+    /// Sustained end-to-end compute over kernel compute (power limits), by dtype class.
+    pub bf16_derate: f64,
+    pub fp8_derate: f64,
+    /// All-reduce points (GPUs, start-up seconds, bus bytes/s), ascending in GPUs.
+    pub all_reduce: Vec<AllReduce>,
+    /// True where the figures are a prior from parts of the same generation.
+    pub estimated: bool,
+    pub source: String,
+}
+
+/// Start-up time and bus bandwidth of an all-reduce over `gpus` GPUs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AllReduce {
+    pub gpus: u32,
+    pub startup_s: f64,
+    pub bus_bytes_per_s: f64,
+}
+
+/// A rental price.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Price {
+    pub usd_per_gpu_hour: f64,
+    /// ISO date (year and month) of the price.
+    pub date: String,
+    pub source: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HardwareFile {
+    title: String,
+    memory: MemoryTable,
+    compute: ComputeTable,
+    link: LinkTable,
+    kernels: KernelsTable,
+    price: Option<PriceTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MemoryTable {
+    total_gib: f64,
+    bandwidth_gb_per_s: f64,
+    source: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ComputeTable {
+    bf16_tflops: f64,
+    fp8_tflops: Option<f64>,
+    fp4_tflops: Option<f64>,
+    int8_tops: Option<f64>,
+    source: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkTable {
+    name: String,
+    gb_per_s: f64,
+    domain: u32,
+    source: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KernelsTable {
+    bf16_compute: f64,
+    bf16_memory: f64,
+    fp8_compute: Option<f64>,
+    fp8_memory: Option<f64>,
+    kv_memory: f64,
+    attention_compute: f64,
+    bf16_derate: f64,
+    fp8_derate: f64,
+    all_reduce: Vec<AllReduceRow>,
+    estimated: bool,
+    source: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AllReduceRow {
+    gpus: u32,
+    startup_us: f64,
+    bus_gb_per_s: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PriceTable {
+    usd_per_gpu_hour: f64,
+    date: String,
+    source: String,
+}
+
+/// Reads a GPU's file.
+pub(super) fn read(name: &str, file: &File) -> Result<Hardware, CatalogError> {
+    let HardwareFile { title, memory, compute, link, kernels, price } = file.parse()?;
+    let tera = |key: &str, value: Option<f64>| {
+        value.map(|value| file.positive(key, value).map(|value| value * 1e12)).transpose()
+    };
+    if link.domain == 0 {
+        return Err(file.invalid("`link.domain` is 0; it must be at least 1"));
+    }
+    let price = price.map(|price| {
+        Ok::<_, CatalogError>(Price {
+            usd_per_gpu_hour: file.positive("price.usd_per_gpu_hour", price.usd_per_gpu_hour)?,
+            date: price.date,
+            source: price.source,
+        })
+    });
+    Ok(Hardware {
+        name: name.to_owned(),
+        title,
+        memory_bytes: file.gib("memory.total_gib", memory.total_gib)?,
+        memory_bandwidth_bytes_per_s: file
+            .positive("memory.bandwidth_gb_per_s", memory.bandwidth_gb_per_s)?
+            * 1e9,
+        bf16_flops: file.positive("compute.bf16_tflops", compute.bf16_tflops)? * 1e12,
+        fp8_flops: tera("compute.fp8_tflops", compute.fp8_tflops)?,
+        fp4_flops: tera("compute.fp4_tflops", compute.fp4_tflops)?,
+        int8_ops: tera("compute.int8_tops", compute.int8_tops)?,
+        link_name: link.name,
+        link_bytes_per_s: file.positive("link.gb_per_s", link.gb_per_s)? * 1e9,
+        link_domain: link.domain,
+        source: format!("memory: {}; compute: {}; link: {}", memory.source, compute.source, link.source),
+        kernels: read_kernels(kernels, file)?,
+        price: price.transpose()?,
+    })
+}
+
+fn read_kernels(table: KernelsTable, file: &File) -> Result<Kernels, CatalogError> {
+    let fraction = |key: &str, value: f64| file.fraction(&format!("kernels.{key}"), value);
+    let optional = |key: &str, value: Option<f64>| value.map(|value| fraction(key, value)).transpose();
+    Ok(Kernels {
+        bf16_compute: fraction("bf16_compute", table.bf16_compute)?,
+        bf16_memory: fraction("bf16_memory", table.bf16_memory)?,
+        fp8_compute: optional("fp8_compute", table.fp8_compute)?,
+        fp8_memory: optional("fp8_memory", table.fp8_memory)?,
+        kv_memory: fraction("kv_memory", table.kv_memory)?,
+        attention_compute: fraction("attention_compute", table.attention_compute)?,
+        bf16_derate: fraction("bf16_derate", table.bf16_derate)?,
+        fp8_derate: fraction("fp8_derate", table.fp8_derate)?,
+        all_reduce: read_all_reduce(&table.all_reduce, file)?,
+        estimated: table.estimated,
+        source: table.source,
+    })
+}
+
+/// All-reduce points: ascending in GPUs, at least two of them each.
+pub(super) fn read_all_reduce(rows: &[AllReduceRow], file: &File) -> Result<Vec<AllReduce>, CatalogError> {
+    if rows.iter().any(|row| row.gpus < 2) || rows.windows(2).any(|pair| pair[0].gpus >= pair[1].gpus) {
+        return Err(file.invalid("`all_reduce`: `gpus` must be at least 2 and ascend"));
+    }
+    rows.iter()
+        .map(|row| {
+            Ok(AllReduce {
+                gpus: row.gpus,
+                startup_s: file.not_negative("all_reduce.startup_us", row.startup_us)? * 1e-6,
+                bus_bytes_per_s: file.positive("all_reduce.bus_gb_per_s", row.bus_gb_per_s)? * 1e9,
+            })
+        })
+        .collect()
+}

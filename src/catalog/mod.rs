@@ -1,0 +1,221 @@
+//! Calibration data: hardware, models, engine defaults and fitted profiles, read and validated.
+//!
+//! Everything under `calibration/` is embedded in the binary; a file of the same name on disk wins, so
+//! a GPU or a model is added, or a figure corrected, without a build. Files are read when they are asked
+//! for: a broken one spoils only the question that needs it.
+
+mod dtype;
+mod engine;
+mod error;
+mod files;
+mod hardware;
+mod hf_config;
+mod model;
+mod model_file;
+mod names;
+mod profile;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use dtype::Dtype;
+pub use engine::EngineDefaults;
+pub use error::CatalogError;
+pub use hardware::{AllReduce, Hardware, Kernels, Price};
+pub use model::{Attention, LayerGroup, Mlp, Model, Parameters, WeightBytes};
+pub use profile::{Profile, ProfileValues, Standing};
+
+use engine::EngineTable;
+use files::File;
+
+type Files = BTreeMap<String, File>;
+
+/// All calibration data, embedded and on disk.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    hardware: Arc<Files>,
+    models: Arc<Files>,
+    engines: Arc<Files>,
+    profiles: Arc<Files>,
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self::new(None)
+    }
+}
+
+impl Catalog {
+    /// The embedded data, overlaid by files under `dir` (usually `./calibration`) if given and present.
+    #[must_use]
+    pub fn new(dir: Option<&Path>) -> Self {
+        let load = |kind| Arc::new(files::load(kind, dir));
+        Self {
+            hardware: load("hardware"),
+            models: load("models"),
+            engines: load("engines"),
+            profiles: load("profiles"),
+        }
+    }
+
+    /// Names of all GPUs, sorted.
+    #[must_use]
+    pub fn hardware_names(&self) -> Vec<String> {
+        self.hardware.keys().cloned().collect()
+    }
+    /// Names of all models, sorted.
+    #[must_use]
+    pub fn model_names(&self) -> Vec<String> {
+        self.models.keys().cloned().collect()
+    }
+    /// (engine, versions in the table, ascending). An engine whose batcher is not built has none.
+    #[must_use]
+    pub fn engine_versions(&self) -> Vec<(String, Vec<String>)> {
+        let versions = |file| EngineTable::read(file).map(|table| table.versions()).unwrap_or_default();
+        self.engines.iter().map(|(name, file)| (name.clone(), versions(file))).collect()
+    }
+    /// Names of all profiles, sorted.
+    #[must_use]
+    pub fn profile_names(&self) -> Vec<String> {
+        self.profiles.keys().cloned().collect()
+    }
+
+    /// A GPU by name.
+    ///
+    /// # Errors
+    /// Unknown name (with the nearest), or an invalid file.
+    pub fn hardware(&self, name: &str) -> Result<Arc<Hardware>, CatalogError> {
+        let key = name.to_lowercase();
+        let file = self.hardware.get(&key).ok_or_else(|| unknown("GPU", name, &self.hardware))?;
+        hardware::read(&key, file).map(Arc::new)
+    }
+
+    /// A model by short name, Hugging Face id (or an alias of one), or path to a `config.json` (or to a
+    /// folder that holds one) relative to `base`. Returns the weight dtype that the name's variant sets,
+    /// if any.
+    ///
+    /// # Errors
+    /// Unknown name (with the nearest), or a file that cannot be used.
+    pub fn model(&self, name: &str, base: &Path) -> Result<(Arc<Model>, Option<Dtype>), CatalogError> {
+        if let Some(path) = config_path(name, base) {
+            let file = File::read(&path);
+            let model = hf_config::read(&config_name(&path), &file.path, file.text()?)?;
+            return Ok((Arc::new(model), None));
+        }
+        let (key, dtype) = names::canonical(name);
+        if let Some(file) = self.models.get(&key) {
+            return Ok((Arc::new(model_file::read(&key, file)?.0), dtype));
+        }
+        for (stem, file) in self.models.iter() {
+            let (model, aliases) = model_file::read(stem, file)?;
+            if aliases.iter().any(|alias| names::canonical(alias).0 == key) {
+                return Ok((Arc::new(model), dtype));
+            }
+        }
+        Err(unknown("model", name, &self.models))
+    }
+
+    /// Defaults of an engine version on a GPU; `version = None` is the newest.
+    ///
+    /// # Errors
+    /// Unknown engine or version, or a version refused with its reason.
+    pub fn engine(
+        &self,
+        name: &str,
+        version: Option<&str>,
+        gpu: &Hardware,
+    ) -> Result<EngineDefaults, CatalogError> {
+        let file = self.engines.get(name).ok_or_else(|| unknown("engine", name, &self.engines))?;
+        EngineTable::read(file)?.defaults(version, gpu)
+    }
+
+    /// The profile called `name`, a path to one, or with `auto` the best one for GPU, engine and weight
+    /// dtype: a fitted one if there is one, else the GPU's kernel values, marked estimated. The profile
+    /// returned holds the values of `dtype` only; a named profile without them is completed by the
+    /// estimate.
+    ///
+    /// # Errors
+    /// Unknown name, an invalid file, or a profile for another GPU or engine.
+    pub fn profile(
+        &self,
+        name: &str,
+        gpu: &Hardware,
+        engine: &str,
+        dtype: Dtype,
+        base: &Path,
+    ) -> Result<Profile, CatalogError> {
+        if name == "auto" {
+            return self.best_profile(gpu, engine, dtype);
+        }
+        let on_disk;
+        let (key, file) = if let Some(file) = self.profiles.get(name) {
+            (name.to_owned(), file)
+        } else if name.ends_with(".toml") {
+            let path = base.join(name);
+            on_disk = File::read(&path);
+            (files::stem(&path), &on_disk)
+        } else {
+            return Err(unknown("profile", name, &self.profiles));
+        };
+        let profiles = profile::read(&key, file)?;
+        if let Some(other) =
+            profiles.iter().find(|profile| profile.gpu != gpu.name || profile.engine != engine)
+        {
+            let message = format!(
+                "is a profile for {} on {}, not for {engine} on {}",
+                other.engine, other.gpu, gpu.name
+            );
+            return Err(file.invalid(&message));
+        }
+        let fitted = profiles.into_iter().find(|profile| profile.holds(dtype));
+        Ok(fitted.unwrap_or_else(|| gpu.estimated_profile(engine, dtype)))
+    }
+
+    fn best_profile(&self, gpu: &Hardware, engine: &str, dtype: Dtype) -> Result<Profile, CatalogError> {
+        for (name, file) in self.profiles.iter() {
+            let profiles = profile::read(name, file)?;
+            let fits = |profile: &Profile| {
+                profile.gpu == gpu.name && profile.engine == engine && profile.holds(dtype)
+            };
+            if let Some(profile) = profiles.into_iter().find(fits) {
+                return Ok(profile);
+            }
+        }
+        Ok(gpu.estimated_profile(engine, dtype))
+    }
+}
+
+impl Profile {
+    fn holds(&self, dtype: Dtype) -> bool {
+        self.values.iter().any(|values| values.weight_dtype == dtype)
+    }
+}
+
+/// The error for a name that is not in `files`.
+fn unknown(kind: &'static str, name: &str, files: &Files) -> CatalogError {
+    let names = files.keys().map(String::as_str);
+    let hint = match names::nearest(&name.to_lowercase(), names) {
+        Some(nearest) => format!("the nearest is `{nearest}`; `knee list` shows all"),
+        None => "there are none".to_owned(),
+    };
+    CatalogError::NotFound { kind, name: name.to_owned(), hint }
+}
+
+/// The `config.json` that `name` is a path to, if it is one: a name that ends in `.json`, or a folder
+/// that holds a `config.json`.
+fn config_path(name: &str, base: &Path) -> Option<PathBuf> {
+    let path = base.join(name);
+    if path.extension().is_some_and(|extension| extension == "json") {
+        return Some(path);
+    }
+    let inside = path.join("config.json");
+    inside.is_file().then_some(inside)
+}
+
+/// What a model read from `path` is called: the file's stem, or its folder's name for `config.json`.
+fn config_name(path: &Path) -> String {
+    let stem = files::stem(path);
+    let folder = path.parent().and_then(Path::file_name).filter(|_| stem == "config");
+    folder.map_or(stem, |folder| folder.to_string_lossy().into_owned())
+}

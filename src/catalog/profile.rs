@@ -1,0 +1,206 @@
+//! Step-time parameters: fitted profiles, and the estimate used where nothing was fitted.
+
+use serde::Deserialize;
+
+use super::files::File;
+use super::hardware::{AllReduceRow, read_all_reduce};
+use super::{AllReduce, CatalogError, Dtype, Hardware};
+
+/// Fitted step-time parameters for (GPU, engine, weight dtype).
+#[derive(Clone, Debug)]
+pub struct Profile {
+    pub name: String,
+    pub gpu: String,
+    pub engine: String,
+    /// Versions it was fitted on, in words.
+    pub versions: String,
+    /// Values per weight dtype. What [`super::Catalog::profile`] returns holds exactly one: those of
+    /// the weight dtype asked for.
+    pub values: Vec<ProfileValues>,
+    pub standing: Standing,
+    /// Held-out error in words, such as "TTFT mean 1.4 %, TPOT 2.3 %"; `None` if never scored.
+    pub held_out_error: Option<String>,
+    pub source: String,
+}
+
+/// How well founded a number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    Measured,
+    Calibrated,
+    Estimated,
+}
+
+/// The step-time parameters of physics: see [`crate::cost`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProfileValues {
+    pub weight_dtype: Dtype,
+    /// e: fraction of the dense peak of the weights' compute type ([`Hardware::compute_flops`]).
+    pub compute: f64,
+    /// b: fraction of memory bandwidth when streaming weights.
+    pub memory: f64,
+    /// b_kv and e_a.
+    pub kv_memory: f64,
+    pub attention_compute: f64,
+    /// t0 = this x layers.
+    pub overhead_per_layer_s: f64,
+    /// t_seq.
+    pub per_sequence_s: f64,
+    /// fr: HTTP and tokenising, before the engine sees the request.
+    pub front_end_s: f64,
+    /// Overrides of the hardware's all-reduce points; empty: the hardware's.
+    pub all_reduce: Vec<AllReduce>,
+    /// Standing of these values (a profile may mix).
+    pub standing: Standing,
+    pub note: String,
+}
+
+/// Host constants where nothing was fitted: priors within the range of the servers that were (31 to 111 us
+/// per layer, 8 to 52 us per sequence, 2 to 21 ms).
+const PRIOR_OVERHEAD_PER_LAYER_S: f64 = 45e-6;
+const PRIOR_PER_SEQUENCE_S: f64 = 12e-6;
+const PRIOR_FRONT_END_S: f64 = 5e-3;
+/// fp8 over bf16 GEMM efficiency where fp8 kernels were not measured: mean of H100 (.50/.84),
+/// H200 (.55/.82), B200 (.45/.72) and L40S (.48/.65).
+const FP8_OVER_BF16: f64 = 0.66;
+/// MXFP4 experts over bf16 GEMM efficiency: end-to-end fit of gpt-oss-120b on H200, .22 of the bf16
+/// peak against .82.
+const MXFP4_OVER_BF16: f64 = 0.27;
+/// Share of the fp8 efficiency that fp4 units reach of their doubled peak: a guess.
+const FP4_OVER_FP8: f64 = 0.75;
+
+impl Hardware {
+    /// F: dense peak FLOP/s of the type that weights stored as `dtype` are computed in. fp8 and nvfp4
+    /// compute in their own type where the chip has the units; every other format is dequantised and
+    /// computed in bf16.
+    #[must_use]
+    pub fn compute_flops(&self, dtype: Dtype) -> f64 {
+        let own = match dtype {
+            Dtype::Fp8 => self.fp8_flops,
+            Dtype::Nvfp4 => self.fp4_flops,
+            Dtype::Bf16 | Dtype::Int8 | Dtype::Mxfp4 | Dtype::Int4 => None,
+        };
+        own.unwrap_or(self.bf16_flops)
+    }
+
+    /// Kernel values, derated to what is sustained, with prior host constants.
+    pub(super) fn estimated_values(&self, dtype: Dtype) -> ProfileValues {
+        let kernels = &self.kernels;
+        let bf16 = kernels.bf16_compute * kernels.bf16_derate;
+        let fp8 = kernels.fp8_compute.unwrap_or(kernels.bf16_compute * FP8_OVER_BF16) * kernels.fp8_derate;
+        let (compute, memory) = match dtype {
+            Dtype::Fp8 if self.fp8_flops.is_some() => {
+                (fp8, kernels.fp8_memory.unwrap_or(kernels.bf16_memory))
+            }
+            Dtype::Nvfp4 if self.fp4_flops.is_some() => (fp8 * FP4_OVER_FP8, kernels.bf16_memory),
+            Dtype::Mxfp4 => (kernels.bf16_compute * MXFP4_OVER_BF16, kernels.bf16_memory),
+            _ => (bf16, kernels.bf16_memory),
+        };
+        let kernels_are = if kernels.estimated { "estimated" } else { "measured" };
+        ProfileValues {
+            weight_dtype: dtype,
+            compute,
+            memory,
+            kv_memory: kernels.kv_memory,
+            attention_compute: kernels.attention_compute,
+            overhead_per_layer_s: PRIOR_OVERHEAD_PER_LAYER_S,
+            per_sequence_s: PRIOR_PER_SEQUENCE_S,
+            front_end_s: PRIOR_FRONT_END_S,
+            all_reduce: Vec::new(),
+            standing: Standing::Estimated,
+            note: format!(
+                "{kernels_are} kernel fractions of {} with prior host constants; nothing fitted",
+                self.name
+            ),
+        }
+    }
+
+    /// A profile of [`Hardware::estimated_values`].
+    pub(super) fn estimated_profile(&self, engine: &str, dtype: Dtype) -> Profile {
+        let values = self.estimated_values(dtype);
+        Profile {
+            name: format!("{}-{engine}-estimated", self.name),
+            gpu: self.name.clone(),
+            engine: engine.to_owned(),
+            versions: "none".to_owned(),
+            standing: Standing::Estimated,
+            held_out_error: None,
+            source: format!("{} ({})", values.note, self.kernels.source),
+            values: vec![values],
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileFile {
+    gpu: String,
+    engine: String,
+    values: Vec<ValuesTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ValuesTable {
+    weight_dtype: Dtype,
+    standing: Standing,
+    versions: String,
+    compute: f64,
+    memory: f64,
+    kv_memory: f64,
+    attention_compute: f64,
+    overhead_per_layer_us: f64,
+    per_sequence_us: f64,
+    front_end_ms: f64,
+    #[serde(default)]
+    all_reduce: Vec<AllReduceRow>,
+    held_out_error: Option<String>,
+    source: String,
+    #[serde(default)]
+    note: String,
+}
+
+/// Reads a profile's file: one profile per weight dtype, in the file's order.
+pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError> {
+    let ProfileFile { gpu, engine, values } = file.parse()?;
+    if values.is_empty() {
+        return Err(file.invalid("it has no `[[values]]`"));
+    }
+    values
+        .into_iter()
+        .map(|table| {
+            let values = read_values(&table, file)?;
+            Ok(Profile {
+                name: name.to_owned(),
+                gpu: gpu.clone(),
+                engine: engine.clone(),
+                versions: table.versions,
+                standing: values.standing,
+                held_out_error: table.held_out_error,
+                source: table.source,
+                values: vec![values],
+            })
+        })
+        .collect()
+}
+
+fn read_values(table: &ValuesTable, file: &File) -> Result<ProfileValues, CatalogError> {
+    let fraction = |key: &str, value: f64| file.fraction(&format!("values.{key}"), value);
+    let time = |key: &str, value: f64, unit: f64| {
+        file.not_negative(&format!("values.{key}"), value).map(|value| value * unit)
+    };
+    Ok(ProfileValues {
+        weight_dtype: table.weight_dtype,
+        compute: fraction("compute", table.compute)?,
+        memory: fraction("memory", table.memory)?,
+        kv_memory: fraction("kv_memory", table.kv_memory)?,
+        attention_compute: fraction("attention_compute", table.attention_compute)?,
+        overhead_per_layer_s: time("overhead_per_layer_us", table.overhead_per_layer_us, 1e-6)?,
+        per_sequence_s: time("per_sequence_us", table.per_sequence_us, 1e-6)?,
+        front_end_s: time("front_end_ms", table.front_end_ms, 1e-3)?,
+        all_reduce: read_all_reduce(&table.all_reduce, file)?,
+        standing: table.standing,
+        note: table.note.clone(),
+    })
+}

@@ -1,0 +1,19 @@
+//! From what a step holds to how long it takes, term by term; and from a deployment to its memory budget.
+//!
+//! A step is one fused forward pass. Its time is a sum of few terms, each a quantity of work over a
+//! datasheet rate times a fraction in (0, 1] (see [`StepCost`]); its memory is what the engine's own
+//! start-up arithmetic leaves for KV (see [`MemoryBudget`]). Both follow from the model's architecture,
+//! the GPU's datasheet and a handful of calibrated figures, so they extend to models and GPUs that
+//! nobody measured.
+
+mod fit;
+mod memory;
+mod shape;
+mod step;
+#[cfg(test)]
+mod tests;
+
+pub use fit::{Alternatives, alternatives};
+pub use memory::{MemoryBudget, MemoryInputs, memory_budget};
+pub use shape::{StepShape, window_pairs_x2};
+pub use step::{StepCost, StepTerms};

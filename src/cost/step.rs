@@ -1,0 +1,349 @@
+//! The step-time model.
+//!
+//! With n scheduled tokens of S sequences on p GPUs (tensor parallelism), datasheet peaks F (FLOP/s of
+//! the weights' compute type) and B (bytes/s), and fractions e, b, b_kv, e_a of them:
+//!
+//! ```text
+//! T = t0 + t_seq S + T_linear + T_head + T_attention + T_kv + T_communication
+//! T_linear = sqrt(Tc^2 + Tm^2)     Tc = 2 P_active n / (p F e)     Tm = W(n) / (p B b)
+//! ```
+//!
+//! Weights are read once per step, whatever mix of prefill and decode it holds. Compute and weight
+//! streaming overlap imperfectly: the 2-norm lies between "the longer one" and "one after the other".
+//! (Fitted to a Qwen3-14B server, exponents of 1.5, 2, 3 and plain max were within 0.7 points of each
+//! other; addition was 5 points worse.) Of a mixture of experts, n tokens that each pick k of E touch
+//! the share 1 - (1 - k/E)^n, read less efficiently than dense matrices. Attention and KV terms are
+//! sums over the step's sequences and arrive summed in the [`StepShape`].
+
+use super::StepShape;
+use crate::catalog::{AllReduce, Attention, Dtype, Hardware, Mlp, Model, ProfileValues};
+use crate::units::{SimSpan, Tokens};
+
+/// Efficiency of reading routed experts relative to dense matrices (fitted: gpt-oss-120b on H200).
+const EXPERT_READ: f64 = 0.78;
+/// Activations travel and KV of computed heads is multiplied in bf16.
+const ACTIVATION_BYTES: f64 = 2.0;
+/// Untouched share of experts below which all count as touched.
+const NEGLIGIBLE_SHARE: f64 = 1e-12;
+
+/// Seconds of one step, term by term.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StepTerms {
+    pub overhead_s: f64,
+    pub sequences_s: f64,
+    pub linear_s: f64,
+    /// The two parts that `linear_s` joins: compute alone and weight streaming alone.
+    pub linear_compute_s: f64,
+    pub linear_memory_s: f64,
+    pub head_s: f64,
+    pub attention_s: f64,
+    pub kv_s: f64,
+    pub communication_s: f64,
+}
+
+impl StepTerms {
+    /// The step's duration in seconds: the sum of the terms that are not parts of another.
+    #[must_use]
+    pub fn total_s(&self) -> f64 {
+        self.overhead_s
+            + self.sequences_s
+            + self.linear_s
+            + self.head_s
+            + self.attention_s
+            + self.kv_s
+            + self.communication_s
+    }
+}
+
+/// The step-time model with everything that does not depend on the step folded into coefficients:
+/// pricing a step is a few multiplications and two square roots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepCost {
+    /// The model's sliding window; `Tokens::MAX` if it has none.
+    window: Tokens,
+    overhead_s: f64,
+    per_sequence_s: f64,
+    linear_compute_per_token_s: f64,
+    /// Reading the weights of all layers but the routed experts.
+    linear_memory_s: f64,
+    /// Reading the routed experts that n tokens touch, by n; the last entry holds for all larger n.
+    /// Empty for a dense model.
+    experts_memory_s: Vec<f64>,
+    head_compute_per_row_s: f64,
+    head_memory_s: f64,
+    attention: AttentionCost,
+    kv: KvCost,
+    communication_s: f64,
+    communication_per_token_s: f64,
+}
+
+/// Compute of attention: seconds per unit of the [`StepShape`]'s sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct AttentionCost {
+    per_pair_x2_s: f64,
+    per_window_pair_x2_s: f64,
+    /// Latent attention decodes in the latent space, where compute is not negligible.
+    per_decode_context_s: f64,
+    /// Linear attention.
+    per_token_s: f64,
+}
+
+/// Reading (and of linear attention also writing back) what sequences keep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct KvCost {
+    per_context_s: f64,
+    per_window_context_s: f64,
+    per_sequence_s: f64,
+}
+
+impl StepCost {
+    /// Folds model, hardware and profile under tensor parallelism `tp`; steps hold at most
+    /// `max_num_batched_tokens`.
+    ///
+    /// # Panics
+    /// If a fraction of the profile is outside (0, 1] (the catalog's reader ensures it).
+    #[must_use]
+    pub fn new(
+        model: &Model,
+        weight_dtype: Dtype,
+        kv_dtype: Dtype,
+        hardware: &Hardware,
+        profile: &ProfileValues,
+        tp: u32,
+        max_num_batched_tokens: Tokens,
+    ) -> Self {
+        for fraction in [profile.compute, profile.memory, profile.kv_memory, profile.attention_compute] {
+            assert!(fraction > 0.0 && fraction <= 1.0, "{fraction} is not a fraction of a peak");
+        }
+        let gpus = f64::from(tp.max(1));
+        let layers = f64::from(model.layer_count());
+        let compute = gpus * hardware.compute_flops(weight_dtype) * profile.compute;
+        let bf16_compute = gpus * hardware.bf16_flops * profile.compute;
+        let stream = gpus * hardware.memory_bandwidth_bytes_per_s * profile.memory;
+        let parameters = model.parameters();
+        let weights = model.weight_bytes(weight_dtype);
+        let head = f64::from(model.vocab_size) * f64::from(model.hidden_size);
+        let (communication_s, communication_per_token_s) = all_reduce(model, hardware, profile, tp);
+        Self {
+            window: model.window().unwrap_or(Tokens::MAX),
+            overhead_s: profile.overhead_per_layer_s * layers,
+            per_sequence_s: profile.per_sequence_s,
+            linear_compute_per_token_s: 2.0 * parameters.active_in_layers() as f64 / compute,
+            linear_memory_s: weights.dense / stream,
+            experts_memory_s: experts_memory(
+                model,
+                weights.routed / (stream * EXPERT_READ),
+                max_num_batched_tokens,
+            ),
+            // The head stays bf16 under every weight format.
+            head_compute_per_row_s: 2.0 * head / bf16_compute,
+            head_memory_s: ACTIVATION_BYTES * head / stream,
+            attention: AttentionCost::new(model, gpus * hardware.bf16_flops * profile.attention_compute),
+            kv: KvCost::new(model, kv_dtype, tp, hardware.memory_bandwidth_bytes_per_s * profile.kv_memory),
+            communication_s,
+            communication_per_token_s,
+        }
+    }
+
+    /// A made-up model for tests and teaching: `constant_s` + `per_token_s` x tokens, no window.
+    #[must_use]
+    pub const fn affine(constant_s: f64, per_token_s: f64) -> Self {
+        Self {
+            window: Tokens::MAX,
+            overhead_s: constant_s,
+            per_sequence_s: 0.0,
+            linear_compute_per_token_s: per_token_s,
+            linear_memory_s: 0.0,
+            experts_memory_s: Vec::new(),
+            head_compute_per_row_s: 0.0,
+            head_memory_s: 0.0,
+            attention: AttentionCost {
+                per_pair_x2_s: 0.0,
+                per_window_pair_x2_s: 0.0,
+                per_decode_context_s: 0.0,
+                per_token_s: 0.0,
+            },
+            kv: KvCost { per_context_s: 0.0, per_window_context_s: 0.0, per_sequence_s: 0.0 },
+            communication_s: 0.0,
+            communication_per_token_s: 0.0,
+        }
+    }
+
+    /// The model's sliding window; `Tokens::MAX` if it has none.
+    #[must_use]
+    pub const fn window(&self) -> Tokens {
+        self.window
+    }
+
+    /// The terms of a step.
+    #[must_use]
+    pub fn terms(&self, shape: &StepShape) -> StepTerms {
+        let tokens = f64::from(shape.tokens);
+        let sequences = f64::from(shape.sequences);
+        let linear_compute_s = self.linear_compute_per_token_s * tokens;
+        let linear_memory_s = self.linear_memory_s + self.experts_read_s(shape.tokens);
+        let head_s = if shape.sampled == 0 {
+            0.0
+        } else {
+            norm(self.head_compute_per_row_s * f64::from(shape.sampled), self.head_memory_s)
+        };
+        StepTerms {
+            overhead_s: self.overhead_s,
+            sequences_s: self.per_sequence_s * sequences,
+            linear_s: norm(linear_compute_s, linear_memory_s),
+            linear_compute_s,
+            linear_memory_s,
+            head_s,
+            attention_s: self.attention.per_pair_x2_s * shape.prefill_pairs_x2 as f64
+                + self.attention.per_window_pair_x2_s * shape.prefill_window_pairs_x2 as f64
+                + self.attention.per_decode_context_s * shape.decode_context as f64
+                + self.attention.per_token_s * tokens,
+            kv_s: self.kv.per_context_s * (shape.decode_context + shape.prefill_context) as f64
+                + self.kv.per_window_context_s
+                    * (shape.decode_window_context + shape.prefill_window_context) as f64
+                + self.kv.per_sequence_s * sequences,
+            communication_s: self.communication_s + self.communication_per_token_s * tokens,
+        }
+    }
+
+    fn experts_read_s(&self, tokens: u32) -> f64 {
+        match self.experts_memory_s.len() {
+            0 => 0.0,
+            entries => self.experts_memory_s[(tokens as usize).min(entries - 1)],
+        }
+    }
+
+    /// How long a step takes, rounded to the nanosecond, at least 1 ns.
+    #[must_use]
+    pub fn step_time(&self, shape: &StepShape) -> SimSpan {
+        let nanos = libm::rint(self.terms(shape).total_s() * 1e9);
+        SimSpan::from_nanos((nanos as u64).max(1))
+    }
+}
+
+/// The 2-norm of two times that overlap in part.
+fn norm(a: f64, b: f64) -> f64 {
+    // Correctly rounded on every platform, so bytes do not depend on the machine.
+    (a * a + b * b).sqrt()
+}
+
+/// Seconds to read the experts that n tokens touch, for n = 0, 1, ... until practically all are; `all_s`
+/// reads every expert of the model.
+fn experts_memory(model: &Model, all_s: f64, max_num_batched_tokens: Tokens) -> Vec<f64> {
+    let groups: Vec<(f64, f64)> =
+        model.layers.iter().filter_map(|group| expert_share(group.count, &group.mlp)).collect();
+    let all: f64 = groups.iter().map(|(parameters, _)| parameters).sum();
+    if groups.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Vec::new();
+    for tokens in 0..=max_num_batched_tokens {
+        let untouched =
+            |&(parameters, unpicked): &(f64, f64)| parameters * libm::pow(unpicked, f64::from(tokens));
+        let share = 1.0 - groups.iter().map(untouched).sum::<f64>() / all;
+        table.push(all_s * share);
+        if 1.0 - share < NEGLIGIBLE_SHARE {
+            break;
+        }
+    }
+    table
+}
+
+/// Size of a group's routed experts in units of hidden size, and the chance 1 - k/E that a token does
+/// not pick a given one.
+fn expert_share(layers: u32, mlp: &Mlp) -> Option<(f64, f64)> {
+    match *mlp {
+        Mlp::Dense { .. } => None,
+        Mlp::Moe { experts, top_k, expert_intermediate, .. } => {
+            let size = f64::from(layers) * f64::from(experts) * f64::from(expert_intermediate);
+            Some((size, 1.0 - f64::from(top_k) / f64::from(experts)))
+        }
+    }
+}
+
+impl AttentionCost {
+    /// `flops`: what attention sustains over all GPUs.
+    fn new(model: &Model, flops: f64) -> Self {
+        let mut cost = Self::default();
+        for group in &model.layers {
+            let layers = f64::from(group.count);
+            match group.attention {
+                Attention::Softmax { heads, head_dim, window, .. } => {
+                    // Scores and values: 2 FLOP each per pair and head element; sums hold twice the pairs.
+                    let per_pair_x2 = layers * 2.0 * f64::from(heads) * f64::from(head_dim) / flops;
+                    match window {
+                        None => cost.per_pair_x2_s += per_pair_x2,
+                        Some(_) => cost.per_window_pair_x2_s += per_pair_x2,
+                    }
+                }
+                Attention::Latent {
+                    heads,
+                    kv_lora_rank,
+                    qk_nope_head_dim,
+                    qk_rope_head_dim,
+                    v_head_dim,
+                    ..
+                } => {
+                    let heads = layers * f64::from(heads);
+                    let expanded = f64::from(qk_nope_head_dim + qk_rope_head_dim + v_head_dim);
+                    cost.per_pair_x2_s += heads * expanded / flops;
+                    let latent = 2.0 * f64::from(kv_lora_rank) + f64::from(qk_rope_head_dim);
+                    cost.per_decode_context_s += 2.0 * heads * latent / flops;
+                }
+                Attention::Linear { .. } => {
+                    cost.per_token_s += layers * 2.0 * group.attention.state_elements() as f64 / flops;
+                }
+            }
+        }
+        cost
+    }
+}
+
+impl KvCost {
+    /// `bandwidth`: what KV reads sustain on one GPU.
+    fn new(model: &Model, kv_dtype: Dtype, tp: u32, bandwidth: f64) -> Self {
+        Self {
+            per_context_s: model.growing_kv_bytes_per_token(kv_dtype, tp) as f64 / bandwidth,
+            per_window_context_s: model.window_kv_bytes_per_token(kv_dtype, tp) as f64 / bandwidth,
+            // A recurrent state is read and written back.
+            per_sequence_s: 2.0 * model.state_bytes_per_sequence(tp) as f64 / bandwidth,
+        }
+    }
+}
+
+/// Two all-reduces of n x hidden activations per layer: 2 L (alpha + 2 (p - 1) / p x n H bytes / bus).
+/// Returns the constant and the part per token.
+fn all_reduce(model: &Model, hardware: &Hardware, profile: &ProfileValues, tp: u32) -> (f64, f64) {
+    let points = match profile.all_reduce.as_slice() {
+        [] => hardware.kernels.all_reduce.as_slice(),
+        fitted => fitted,
+    };
+    let Some(point) = interpolate(points, tp) else {
+        return (0.0, 0.0);
+    };
+    let times = 2.0 * f64::from(model.layer_count());
+    let gpus = f64::from(tp);
+    let bytes = 2.0 * (gpus - 1.0) / gpus * f64::from(model.hidden_size) * ACTIVATION_BYTES;
+    (times * point.startup_s, times * bytes / point.bus_bytes_per_s)
+}
+
+/// The all-reduce figures for `gpus` GPUs: linear between points in the logarithm of their number,
+/// constant beyond the ends. `None` for one GPU, and where nothing is known.
+fn interpolate(points: &[AllReduce], gpus: u32) -> Option<AllReduce> {
+    if gpus < 2 {
+        return None;
+    }
+    let upper = points.iter().find(|point| point.gpus >= gpus).or(points.last())?;
+    let lower = points.iter().rfind(|point| point.gpus <= gpus).or(points.first())?;
+    if lower.gpus == upper.gpus {
+        return Some(AllReduce { gpus, ..*upper });
+    }
+    let log = |gpus: u32| libm::log2(f64::from(gpus));
+    let weight = (log(gpus) - log(lower.gpus)) / (log(upper.gpus) - log(lower.gpus));
+    let between = |low: f64, high: f64| low + weight * (high - low);
+    Some(AllReduce {
+        gpus,
+        startup_s: between(lower.startup_s, upper.startup_s),
+        bus_bytes_per_s: between(lower.bus_bytes_per_s, upper.bus_bytes_per_s),
+    })
+}

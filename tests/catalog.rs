@@ -1,0 +1,310 @@
+//! The catalog: every shipped file reads, names resolve, versions fall back, and computed parameter
+//! counts agree with published ones.
+
+use std::path::{Path, PathBuf};
+
+use knee::catalog::{Attention, Catalog, CatalogError, Dtype, Standing};
+use knee::cost::{MemoryInputs, StepCost, StepShape, memory_budget};
+
+fn catalog() -> Catalog {
+    Catalog::new(None)
+}
+
+fn here() -> &'static Path {
+    Path::new(".")
+}
+
+/// A folder of this test's own, empty.
+fn scratch(test: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).expect("the target folder is writable");
+    dir
+}
+
+#[test]
+fn every_shipped_file_reads() {
+    let catalog = catalog();
+    let promised = "a10g l4 l40s a100-40-sxm a100-80-sxm a100-80-pcie h100-sxm h100-pcie h200-sxm b200-sxm \
+                    b300-sxm gb200 mi300x mi325x mi355x rtx-4090 rtx-5090 rtx-pro-6000";
+    let names = catalog.hardware_names();
+    for gpu in promised.split_whitespace() {
+        assert!(names.iter().any(|name| name == gpu), "{gpu} is missing");
+    }
+    for name in &names {
+        let gpu = catalog.hardware(name).unwrap();
+        assert!(gpu.price.is_some() && !gpu.source.is_empty() && !gpu.kernels.source.is_empty(), "{name}");
+        for dtype in Dtype::ALL {
+            let profile = catalog.profile("auto", &gpu, "vllm", dtype, here()).unwrap();
+            assert_eq!(profile.values.len(), 1, "{name} {dtype}");
+            assert_eq!(profile.values[0].weight_dtype, dtype, "{name}");
+            assert!(profile.values[0].compute > 0.0 && profile.values[0].compute <= 1.0, "{name} {dtype}");
+        }
+        for (engine, versions) in catalog.engine_versions() {
+            for version in versions {
+                catalog.engine(&engine, Some(&version), &gpu).unwrap();
+            }
+        }
+    }
+    for name in catalog.model_names() {
+        catalog.model(&name, here()).unwrap();
+    }
+    for name in catalog.profile_names() {
+        let gpu = name.strip_suffix("-vllm").expect("profiles are named gpu-engine");
+        let gpu = catalog.hardware(gpu).unwrap();
+        assert_eq!(catalog.profile(&name, &gpu, "vllm", Dtype::Bf16, here()).unwrap().gpu, gpu.name);
+    }
+}
+
+#[test]
+fn a_fitted_profile_is_preferred_and_says_how_good_it_is() {
+    let catalog = catalog();
+    let h100 = catalog.hardware("h100-sxm").unwrap();
+    let fitted = catalog.profile("auto", &h100, "vllm", Dtype::Bf16, here()).unwrap();
+    assert_eq!(fitted.standing, Standing::Calibrated);
+    assert_eq!(fitted.values[0].compute, 0.628);
+    assert!((fitted.values[0].overhead_per_layer_s * 40.0 - 1.34e-3).abs() < 1e-6);
+    assert!(fitted.held_out_error.is_some());
+    let a100 = catalog.hardware("a100-80-sxm").unwrap();
+    let prior = catalog.profile("auto", &a100, "vllm", Dtype::Bf16, here()).unwrap();
+    assert_eq!(prior.standing, Standing::Estimated);
+    assert!((prior.values[0].compute - 0.87 * 0.75).abs() < 1e-12);
+    let error = catalog.profile("h100-sxm-vllm", &a100, "vllm", Dtype::Bf16, here()).unwrap_err();
+    assert!(error.to_string().contains("a100-80-sxm"), "{error}");
+}
+
+#[test]
+fn names_resolve_to_one_architecture() {
+    let catalog = catalog();
+    for (name, short, dtype) in [
+        ("llama-3.1-8b", "llama-3.1-8b", None),
+        ("meta-llama/Meta-Llama-3.1-8B-Instruct", "llama-3.1-8b", None),
+        ("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "llama-3.1-70b", Some(Dtype::Fp8)),
+        ("deepseek-ai/DeepSeek-R1-0528", "deepseek-v3", None),
+        ("nvidia/DeepSeek-R1-NVFP4", "deepseek-v3", Some(Dtype::Nvfp4)),
+        ("Qwen/Qwen3-30B-A3B-Instruct-2507-FP8", "qwen3-30b-a3b", Some(Dtype::Fp8)),
+        ("google/gemma-3-27b-it", "gemma-3-27b", None),
+        ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral-small-24b", None),
+        ("mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b", None),
+        ("OpenAI/GPT-OSS-120B", "gpt-oss-120b", None),
+    ] {
+        let (model, variant) = catalog.model(name, here()).unwrap();
+        assert_eq!((model.name.as_str(), variant), (short, dtype), "{name}");
+    }
+    let error = catalog.model("lama-3.1-8b", here()).unwrap_err().to_string();
+    assert!(error.contains("`llama-3.1-8b`"), "{error}");
+    let error = catalog.hardware("h100").unwrap_err().to_string();
+    assert!(error.contains("`h100-"), "{error}");
+}
+
+#[test]
+fn engine_versions_fall_back_and_refuse() {
+    let catalog = catalog();
+    let h100 = catalog.hardware("h100-sxm").unwrap();
+    let a100 = catalog.hardware("a100-80-sxm").unwrap();
+    let b200 = catalog.hardware("b200-sxm").unwrap();
+    let budget = |version, gpu| {
+        let engine = catalog.engine("vllm", version, gpu).unwrap();
+        (engine.max_num_batched_tokens, engine.max_num_seqs)
+    };
+    assert_eq!(budget(Some("0.11.0"), &h100), (8192, 1024));
+    assert_eq!(budget(Some("0.11.0"), &a100), (2048, 256));
+    assert_eq!(budget(Some("0.23"), &b200), (8192, 1024));
+    assert_eq!(budget(Some("0.28"), &b200), (16384, 1024));
+
+    let old = catalog.engine("vllm", Some("0.13.2"), &h100).unwrap();
+    assert!(!old.async_scheduling && !old.full_prompt_gate && !old.subtracts_graphs);
+    assert_eq!((old.version.as_str(), old.asked_version, old.gpu_memory_utilization), ("0.13", None, 0.90));
+    let new = catalog.engine("vllm", None, &h100).unwrap();
+    assert!(new.async_scheduling && new.full_prompt_gate && new.subtracts_graphs && new.watermark_option);
+    assert_eq!((new.version.as_str(), new.gpu_memory_utilization), ("0.33", 0.92));
+    let between = catalog.engine("vllm", Some("0.27.1"), &h100).unwrap();
+    assert_eq!((between.version.as_str(), between.asked_version.as_deref()), ("0.26", Some("0.27.1")));
+
+    for (engine, version, word) in [
+        ("vllm", Some("0.6.3"), "V0 scheduler"),
+        ("vllm", Some("0.2"), "0.8"),
+        ("vllm", Some("latest"), "latest"),
+        ("sglang", Some("0.5"), "not built yet"),
+        ("tensorrt-llm", None, "not built yet"),
+        ("vlm", None, "`vllm`"),
+    ] {
+        let error = catalog.engine(engine, version, &h100).unwrap_err().to_string();
+        assert!(error.contains(word), "{engine} {version:?}: {error}");
+    }
+}
+
+#[test]
+fn files_on_disk_win_and_are_read_strictly() {
+    let dir = scratch("overlay");
+    std::fs::create_dir_all(dir.join("hardware")).unwrap();
+    let shipped = std::fs::read_to_string("calibration/hardware/h100-sxm.toml").unwrap();
+    let write = |name: &str, text: &str| std::fs::write(dir.join("hardware").join(name), text).unwrap();
+    write("h100-sxm.toml", &shipped.replace("usd_per_gpu_hour = 2.99", "usd_per_gpu_hour = 1.23"));
+    write("misspelt.toml", &shipped.replace("bf16_compute", "bf16_compte"));
+    write("impossible.toml", &shipped.replace("kv_memory = 0.89", "kv_memory = 1.9"));
+    let catalog = Catalog::new(Some(&dir));
+    let price = catalog.hardware("h100-sxm").unwrap().price.clone().unwrap();
+    assert_eq!(price.usd_per_gpu_hour, 1.23);
+    assert!(catalog.hardware("l4").is_ok(), "embedded files stay");
+    for (name, words) in
+        [("misspelt", ["misspelt.toml", "bf16_compte"]), ("impossible", ["kv_memory", "(0, 1]"])]
+    {
+        let error = catalog.hardware(name).unwrap_err().to_string();
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    }
+}
+
+#[test]
+fn parameters_and_kv_of_well_known_models() {
+    // Published sizes: model cards and technical reports. KV bytes per token in bf16 by hand.
+    for (name, total_b, active_b, kv_bytes) in [
+        ("llama-3.1-8b", 8.03, 8.03, 131_072),
+        ("llama-3.1-405b", 405.85, 405.85, 516_096),
+        ("qwen3-0.6b", 0.596, 0.596, 114_688),
+        ("qwen3-30b-a3b", 30.53, 3.35, 98_304),
+        ("mixtral-8x7b", 46.70, 12.88, 131_072),
+        ("gpt-oss-120b", 116.83, 5.71, 73_728),
+        ("deepseek-v3", 671.0, 37.5, 70_272),
+        ("kimi-k2", 1026.4, 32.7, 70_272),
+        // Hybrids: only full-attention layers keep KV (2 x layers x KV heads x head size x 2 bytes).
+        ("qwen3-next-80b-a3b", 79.7, 3.9, 2 * 12 * 2 * 256 * 2),
+        ("qwen3.5-27b", 26.9, 26.9, 2 * 16 * 4 * 256 * 2),
+        ("qwen3.5-35b-a3b", 34.7, 3.4, 2 * 10 * 2 * 256 * 2),
+    ] {
+        let model = catalog().model(name, here()).unwrap().0;
+        let parameters = model.parameters();
+        let (total, active) = (parameters.total() as f64 / 1e9, parameters.active() as f64 / 1e9);
+        assert!((total / total_b - 1.0).abs() < 0.005, "{name}: {total} against {total_b}");
+        assert!((active / active_b - 1.0).abs() < 0.02, "{name}: {active} against {active_b}");
+        assert_eq!(model.kv_bytes_per_token(Dtype::Bf16), kv_bytes, "{name}");
+    }
+}
+
+#[test]
+fn configs_are_read_by_path_or_folder_and_name_what_is_missing() {
+    let dir = scratch("configs");
+    let config = r#"{"model_type": "brand_new", "hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8,
+        "num_key_value_heads": 2, "intermediate_size": 1024, "vocab_size": 1000, "max_position_embeddings": 2048,
+        "quantization_config": {"quant_method": "awq", "bits": 4}}"#;
+    std::fs::create_dir_all(dir.join("tiny")).unwrap();
+    std::fs::write(dir.join("tiny/config.json"), config).unwrap();
+    for name in ["tiny", "tiny/config.json"] {
+        let (model, variant) = catalog().model(name, &dir).unwrap();
+        assert_eq!((model.name.as_str(), model.layer_count(), variant), ("tiny", 4, None));
+        assert_eq!(model.native_weight_dtype, Dtype::Int4);
+        let attention =
+            Attention::Softmax { heads: 8, kv_heads: 2, head_dim: 64, window: None, output_gate: false };
+        assert_eq!(model.layers[0].attention, attention);
+    }
+    for (from, to, word) in [
+        ("vocab_size", "vocabulary", "`vocab_size`"),
+        ("intermediate_size", "inner", "`intermediate_size`"),
+        ("brand_new", "nemotron_h", "nemotron_h"),
+        ("512", "-512", "`hidden_size`"),
+        ("1000", "4000000000", "`vocab_size`"),
+        ("awq", "aqlm", "`aqlm`"),
+    ] {
+        std::fs::write(dir.join("broken.json"), config.replace(from, to)).unwrap();
+        let error = catalog().model("broken.json", &dir).unwrap_err();
+        assert!(matches!(&error, CatalogError::Invalid { message, .. } if message.contains(word)), "{error}");
+    }
+    assert!(catalog().model("absent.json", &dir).is_err());
+}
+
+/// Every key of a config, in turn, replaced by every kind of nonsense: an error or a model that can be
+/// computed with, never a panic.
+#[test]
+fn nonsense_in_a_config_never_panics() {
+    let dir = scratch("nonsense");
+    let catalog = catalog();
+    let hardware = catalog.hardware("h100-sxm").unwrap();
+    let engine = catalog.engine("vllm", None, &hardware).unwrap();
+    let profile = catalog.profile("auto", &hardware, "vllm", Dtype::Bf16, here()).unwrap();
+    let config = serde_json::json!({
+        "model_type": "qwen3_next", "hidden_size": 2048, "num_hidden_layers": 8, "num_attention_heads": 16,
+        "num_key_value_heads": 2, "head_dim": 256, "intermediate_size": 512, "vocab_size": 151_936,
+        "max_position_embeddings": 4096, "full_attention_interval": 4, "linear_num_key_heads": 16,
+        "linear_num_value_heads": 32, "linear_key_head_dim": 128, "linear_value_head_dim": 128,
+        "linear_conv_kernel_dim": 4, "num_experts": 512, "num_experts_per_tok": 10,
+        "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512, "sliding_window": 1024,
+        "kv_lora_rank": null, "layer_types": null, "moe_layer_freq": 1, "mlp_only_layers": [],
+        "quantization_config": null, "tie_word_embeddings": false
+    });
+    let nonsense =
+        serde_json::json!([0, 1, -1, 1e300, 0.5, 4_294_967_295u32, "x", null, [], {}, true, [1, "x"]]);
+    let mut understood = 0;
+    for key in config.as_object().unwrap().keys() {
+        for value in nonsense.as_array().unwrap() {
+            let mut broken = config.clone();
+            broken[key] = value.clone();
+            std::fs::write(dir.join("broken.json"), broken.to_string()).unwrap();
+            let Ok((model, _)) = catalog.model("broken.json", &dir) else {
+                continue;
+            };
+            let inputs = MemoryInputs {
+                model: &model,
+                weight_dtype: Dtype::Bf16,
+                kv_dtype: Dtype::Bf16,
+                hardware: &hardware,
+                engine: &engine,
+                max_num_seqs: u32::MAX,
+                max_num_batched_tokens: u32::MAX,
+                tensor_parallel_size: 1,
+                gpu_memory_utilization: 1.0,
+                num_gpu_blocks_override: None,
+            };
+            assert!(memory_budget(&inputs).concurrency(u32::MAX) >= 0.0);
+            let values = &profile.values[0];
+            let cost = StepCost::new(&model, Dtype::Bf16, Dtype::Bf16, &hardware, values, 1, 64);
+            let mut shape = StepShape::default();
+            shape.add_chunk(0, 64, true, cost.window());
+            assert!(cost.terms(&shape).total_s().is_finite());
+            understood += 1;
+        }
+    }
+    assert!(understood > 100, "{understood}");
+}
+
+/// Models of the reference table whose parameter count is not comparable: it counts every layer as
+/// ungated softmax attention, where three of four are linear. Its KV column is blank for them.
+const TABLE_DIFFERS: &[&str] = &["Qwen3-Next", "Qwen3.5"];
+/// Architectures that are refused by name.
+const REFUSED: &[&str] = &["gptj", "deepseek_v4", "gemma4_text", "nemotron-nas", "nemotron_h"];
+
+#[test]
+fn hugging_face_configs_agree_with_the_reference_table() {
+    let Some(data) = std::env::var_os("KNEE_DATA") else {
+        println!("skipped: KNEE_DATA is not set");
+        return;
+    };
+    let models = Path::new(&data).join("models");
+    let mut table = csv::Reader::from_path(models.join("models.csv")).unwrap();
+    let mut compared = 0;
+    for row in table.deserialize::<std::collections::HashMap<String, String>>() {
+        let row = row.unwrap();
+        let id = &row["model"];
+        let config = format!("{}.json", id.replace('/', "__"));
+        let read = catalog().model(&config, &models);
+        if REFUSED.contains(&row["model_type"].as_str()) {
+            assert!(read.is_err(), "{id} is understood now");
+            continue;
+        }
+        let model = read.unwrap_or_else(|error| panic!("{id}: {error}")).0;
+        if TABLE_DIFFERS.iter().any(|family| id.contains(family)) {
+            continue;
+        }
+        let total = model.parameters().total() as f64 / 1e9;
+        let expected: f64 = row["params_b_computed"].parse().unwrap();
+        assert!((total / expected - 1.0).abs() < 0.005, "{id}: {total} against {expected}");
+        if let Ok(kv_bytes) = row["kv_bytes_per_token_bf16_naive"].parse::<u64>() {
+            assert_eq!(model.kv_bytes_per_token(Dtype::Bf16), kv_bytes, "{id}");
+        }
+        if let Ok((shipped, _)) = catalog().model(id, here()) {
+            assert_eq!(shipped.layers, model.layers, "{id}");
+            assert_eq!(shipped.parameters(), model.parameters(), "{id}");
+        }
+        compared += 1;
+    }
+    assert!(compared >= 60, "only {compared} models were compared");
+}
