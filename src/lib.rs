@@ -8,3 +8,4 @@ pub mod queueing;
 pub mod rng;
 pub mod stats;
 pub mod units;
+pub mod workload;
