@@ -3,6 +3,7 @@
 pub mod catalog;
 pub mod cost;
 pub mod des;
+pub mod engine;
 pub mod kv;
 pub mod queueing;
 pub mod rng;

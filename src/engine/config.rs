@@ -1,0 +1,93 @@
+//! What the simulated system is made of.
+
+use crate::cost::StepCost;
+use crate::kv::KvSpec;
+use crate::units::{SimSpan, Tokens};
+use crate::workload::Distribution;
+
+/// Everything the engine needs to know about the deployment.
+#[derive(Clone, Debug)]
+pub struct System {
+    pub replicas: u32,
+    pub router: RouterPolicy,
+    pub server: Server,
+}
+
+/// What one replica is.
+#[derive(Clone, Debug)]
+pub enum Server {
+    Llm(Box<LlmServer>),
+    Synthetic(SyntheticServer),
+}
+
+/// A replica that runs a language model.
+#[derive(Clone, Debug)]
+pub struct LlmServer {
+    pub batcher: BatcherConfig,
+    pub kv: KvSpec,
+    pub cost: StepCost,
+    /// HTTP and tokenising: every request reaches the engine this long after it is sent.
+    pub front_end: SimSpan,
+}
+
+/// A replica without model or GPU: `servers` identical servers and one first-come-first-served queue.
+#[derive(Clone, Debug)]
+pub struct SyntheticServer {
+    pub servers: u32,
+    pub service_time_s: Distribution,
+    /// Requests that may wait (those in service not counted); `None`: any number.
+    pub queue_limit: Option<u32>,
+}
+
+/// How a replica forms its batches. Names are vLLM's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatcherConfig {
+    pub batching: Batching,
+    pub max_num_seqs: u32,
+    /// At least `max_num_seqs`.
+    pub max_num_batched_tokens: Tokens,
+    /// Prompt + output of a request may not exceed it.
+    pub max_model_len: Tokens,
+    pub enable_chunked_prefill: bool,
+    pub full_prompt_gate: bool,
+    /// Blocks kept free when a waiting request is admitted while others run.
+    pub watermark_blocks: u32,
+    pub scheduling_policy: SchedulingPolicy,
+    /// Pipelined scheduling: step k + 1 is composed when step k starts.
+    pub async_scheduling: bool,
+    /// Priority of each class, smaller first.
+    pub class_priority: Vec<i32>,
+}
+
+impl BatcherConfig {
+    /// Whether steps are composed one ahead. A static batch is not: it has nothing to look ahead to.
+    #[must_use]
+    pub fn pipelined(&self) -> bool {
+        self.async_scheduling && self.batching == Batching::Continuous
+    }
+}
+
+/// Whether a batch changes at every step or runs to its longest member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Batching {
+    Continuous,
+    Static,
+}
+
+/// Who is served first, and who is preempted last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchedulingPolicy {
+    Fcfs,
+    Priority,
+}
+
+/// Which replica a request goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouterPolicy {
+    RoundRobin,
+    Random,
+    /// The fewest requests in flight; of equals the one that was least recently chosen.
+    LeastOutstanding,
+    /// The better of two at random.
+    PowerOfTwo,
+}

@@ -1,0 +1,23 @@
+//! The simulated system: replicas behind a router, each with a continuous batcher.
+//!
+//! [`run()`] owns clock and events and knows clients and replicas only; a replica owns its batcher, its
+//! KV blocks and the step in flight; the batcher decides what the next step holds. Whoever wants to know
+//! what happened implements [`Observer`].
+
+mod batcher;
+mod client;
+mod cohort;
+mod config;
+mod observer;
+mod replica;
+mod router;
+mod run;
+mod sequence;
+mod synthetic;
+mod waiting;
+
+pub use config::{
+    BatcherConfig, Batching, LlmServer, RouterPolicy, SchedulingPolicy, Server, SyntheticServer, System,
+};
+pub use observer::{Finished, Observer, Rejection, Step};
+pub use run::{Client, EngineError, RunEnd, RunUntil, run};

@@ -1,0 +1,222 @@
+//! Who gets how many tokens in the next step.
+//!
+//! What a step does to its sequences counts from here on, so the step after it can be composed before it
+//! has run.
+
+use knee::cost::StepShape;
+use knee::engine::{Batching, SchedulingPolicy};
+use knee::units::Tokens;
+
+use super::Engine;
+
+/// A composed step, in the order in which it was composed.
+#[derive(Default)]
+pub struct Plan {
+    pub rows: Vec<Row>,
+}
+
+/// One sequence's part of a step.
+pub struct Row {
+    pub id: usize,
+    /// Tokens whose KV was there before.
+    cached: Tokens,
+    pub tokens: Tokens,
+    pub kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Chunk,
+    /// The prompt's last chunk: a token is sampled.
+    LastChunk,
+    Decode,
+    /// A member of a static batch that has all its tokens: it costs what a decode costs.
+    Padding,
+}
+
+impl Kind {
+    /// Whether the step samples a token that a client gets.
+    pub const fn samples(self) -> bool {
+        matches!(self, Self::LastChunk | Self::Decode)
+    }
+}
+
+impl Plan {
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub fn shape(&self, window: Tokens) -> StepShape {
+        let mut shape = StepShape::default();
+        for row in &self.rows {
+            match row.kind {
+                Kind::Chunk | Kind::LastChunk => {
+                    shape.add_chunk(row.cached, row.tokens, row.kind == Kind::LastChunk, window);
+                }
+                Kind::Decode | Kind::Padding => {
+                    let context = row.cached + 1;
+                    shape.tokens += 1;
+                    shape.sequences += 1;
+                    shape.sampled += 1;
+                    shape.decode_context += u64::from(context);
+                    shape.decode_window_context += u64::from(context.min(window));
+                }
+            }
+        }
+        shape
+    }
+}
+
+impl Engine<'_> {
+    pub(super) fn compose(&mut self) -> Plan {
+        match self.batcher.batching {
+            Batching::Continuous => self.compose_continuous(),
+            Batching::Static => self.compose_static(),
+        }
+    }
+
+    fn compose_continuous(&mut self) -> Plan {
+        let preemptions = self.outcome.preemptions;
+        let mut plan = Plan::default();
+        let mut budget = self.batcher.max_num_batched_tokens;
+        self.compose_running(&mut plan, &mut budget);
+        if self.outcome.preemptions == preemptions {
+            self.compose_waiting(&mut plan, &mut budget);
+        }
+        plan
+    }
+
+    /// Phase 1: the running list in order, preempting where blocks run out.
+    fn compose_running(&mut self, plan: &mut Plan, budget: &mut Tokens) {
+        let mut next = 0;
+        while next < self.running.len() && *budget > 0 {
+            let id = self.running[next];
+            let sequence = &self.sequences[id];
+            if sequence.finishing() {
+                next += 1;
+                continue;
+            }
+            // Settled before any preemption: tokens that a victim gives back are for those behind.
+            let tokens = sequence.remaining().min(*budget);
+            let kv = sequence.kv;
+            while self.held(id, kv + tokens) - self.held(id, kv) > self.free_blocks() {
+                let place = self.victim();
+                let victim = self.running.remove(place);
+                *budget += self.unschedule(plan, victim);
+                self.preempt(victim);
+                if victim == id {
+                    return;
+                }
+                if place < next {
+                    next -= 1;
+                }
+            }
+            self.schedule(plan, budget, id, tokens);
+            next += 1;
+        }
+    }
+
+    /// Phase 2: the queue from its head, until one does not fit.
+    fn compose_waiting(&mut self, plan: &mut Plan, budget: &mut Tokens) {
+        while self.running.len() < self.batcher.max_num_seqs as usize && *budget > 0 {
+            let Some(&id) = self.waiting.first() else { return };
+            let sequence = &self.sequences[id];
+            let remaining = sequence.remaining();
+            if !self.batcher.enable_chunked_prefill && remaining > *budget {
+                return;
+            }
+            let tokens = remaining.min(*budget);
+            let gate = if self.batcher.full_prompt_gate { remaining } else { tokens };
+            let reserve = if self.running.is_empty() { 0 } else { self.batcher.watermark_blocks };
+            if self.held(id, gate) + reserve > self.free_blocks() {
+                return;
+            }
+            self.waiting.remove(0);
+            self.running.push(id);
+            self.schedule(plan, budget, id, tokens);
+        }
+    }
+
+    /// A batch is formed when the one before is gone, and admits its members as the token budget allows.
+    /// Chunked prefill on or off makes no difference to it: a prompt is always cut at the budget.
+    fn compose_static(&mut self) -> Plan {
+        let mut plan = Plan::default();
+        let mut budget = self.batcher.max_num_batched_tokens;
+        if self.running.is_empty() {
+            self.quota = self.batcher.max_num_seqs.min(self.waiting.len() as u32);
+        }
+        for id in self.running.clone() {
+            if budget > 0 {
+                let tokens = self.sequences[id].remaining().min(budget);
+                self.schedule(&mut plan, &mut budget, id, tokens);
+            }
+        }
+        while self.quota > 0 && budget > 0 {
+            let id = self.waiting[0];
+            if self.reservation(self.sequences[id].total()) > self.free_blocks() {
+                self.quota = 0;
+                break;
+            }
+            self.quota -= 1;
+            self.waiting.remove(0);
+            self.running.push(id);
+            let tokens = self.sequences[id].remaining().min(budget);
+            self.schedule(&mut plan, &mut budget, id, tokens);
+        }
+        plan
+    }
+
+    /// Gives a running sequence `tokens` tokens of the step.
+    fn schedule(&mut self, plan: &mut Plan, budget: &mut Tokens, id: usize, tokens: Tokens) {
+        let sequence = &mut self.sequences[id];
+        let cached = sequence.kv;
+        let kind = if cached + tokens < sequence.prompt {
+            Kind::Chunk
+        } else if cached < sequence.prompt {
+            Kind::LastChunk
+        } else if sequence.finishing() {
+            Kind::Padding
+        } else {
+            Kind::Decode
+        };
+        sequence.kv += tokens;
+        sequence.sampled += u32::from(kind.samples());
+        *budget -= tokens;
+        plan.rows.push(Row { id, cached, tokens, kind });
+    }
+
+    /// Takes a sequence out of the step that is being composed; the tokens that this sets free.
+    fn unschedule(&mut self, plan: &mut Plan, id: usize) -> Tokens {
+        let Some(place) = plan.rows.iter().position(|row| row.id == id) else {
+            return 0;
+        };
+        let row = plan.rows.remove(place);
+        self.sequences[id].kv = row.cached;
+        self.sequences[id].sampled -= u32::from(row.kind.samples());
+        row.tokens
+    }
+
+    /// Who is preempted: a place on the running list.
+    fn victim(&self) -> usize {
+        let last = self.running.len() - 1;
+        match self.batcher.scheduling_policy {
+            SchedulingPolicy::Fcfs => last,
+            SchedulingPolicy::Priority => {
+                (0..=last).max_by_key(|&place| self.urgency(self.running[place])).unwrap_or(last)
+            }
+        }
+    }
+
+    /// What a sequence that has left the running list loses. One whose last token is on its way has
+    /// nothing to recompute: it completes when that token is out.
+    fn preempt(&mut self, id: usize) {
+        self.outcome.preemptions += 1;
+        let sequence = &mut self.sequences[id];
+        sequence.kv = 0;
+        if !sequence.finishing() {
+            sequence.prompt = sequence.request.input_tokens + sequence.sampled;
+            sequence.preemptions += 1;
+            self.enqueue(id, 0);
+        }
+    }
+}
