@@ -5,6 +5,7 @@ pub mod cost;
 pub mod des;
 pub mod engine;
 pub mod kv;
+pub mod metrics;
 pub mod queueing;
 pub mod rng;
 pub mod stats;
