@@ -8,6 +8,7 @@ pub mod kv;
 pub mod metrics;
 pub mod queueing;
 pub mod rng;
+pub mod scenario;
 pub mod stats;
 pub mod units;
 pub mod workload;

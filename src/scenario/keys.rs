@@ -1,0 +1,328 @@
+//! Every key of a scenario file: its type and range, its default, its meaning.
+//!
+//! One table for everything that needs it: the reader takes a key's range and default from here, the
+//! suggestions for a mistyped key its neighbours, the reference and the schema their rows. A key that is
+//! not here cannot be read, for the reader asks by these constants.
+
+/// A table of the file, such as `[engine]`.
+#[derive(Debug)]
+pub struct Table {
+    /// Dotted, empty for the top of the file; an array of tables by its name alone.
+    pub path: &'static str,
+    pub keys: &'static [&'static Key],
+}
+
+/// One key.
+#[derive(Debug)]
+pub struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub fallback: Fallback,
+    pub meaning: &'static str,
+}
+
+/// What a key holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    Text,
+    Choice(&'static [&'static str]),
+    Integer {
+        min: i64,
+        max: i64,
+    },
+    Number(Range),
+    Boolean,
+    /// The text, or a number in the range.
+    NumberOr(&'static str, Range),
+    IntegerOr(&'static str, i64, i64),
+    /// A distribution of token counts; a bare number is a constant.
+    Tokens,
+    /// `[probability, value]` points of an inverse distribution function.
+    Points,
+    /// A distribution of seconds: the key carries the unit.
+    Seconds,
+    /// A distribution of seconds whose parameters carry the unit.
+    TimesWithUnit,
+    /// `{ file = "pairs.csv" }`
+    LengthFile,
+    /// `<metric>_<statistic>_ms`, `<metric>_ms` and `attainment`.
+    Slo,
+    /// Quoted scenario keys with the values they take.
+    Axes,
+    /// `true`, or a table without keys.
+    Flag,
+    Table(&'static Table),
+    Tables(&'static Table),
+}
+
+/// Numbers from `min` (itself excluded if `open`) to `max`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    pub min: f64,
+    pub open: bool,
+    pub max: f64,
+}
+
+/// What holds where the key is absent.
+#[derive(Clone, Copy, Debug)]
+pub enum Fallback {
+    Required,
+    /// In words: the value depends on something else, or nothing is needed.
+    Depends(&'static str),
+    Integer(i64),
+    Number(f64),
+    Text(&'static str),
+}
+
+const LARGEST: f64 = 1e9;
+pub(super) const POSITIVE: Range = Range { min: 0.0, open: true, max: LARGEST };
+pub(super) const NOT_NEGATIVE: Range = Range { open: false, ..POSITIVE };
+pub(super) const FRACTION: Range = Range { min: 0.0, open: true, max: 1.0 };
+pub(super) const UP_TO_ONE: Range = Range { min: 0.0, open: false, max: 1.0 };
+const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000_000 };
+const GPUS: Kind = Kind::Integer { min: 1, max: 4096 };
+
+impl Range {
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        let above = if self.open { value > self.min } else { value >= self.min };
+        above && value <= self.max
+    }
+
+    /// Such as "a number above 0".
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let Self { min, open, max } = self;
+        match (*open, *max == LARGEST) {
+            (true, true) => format!("a number above {min}"),
+            (false, true) => format!("a number of at least {min}"),
+            (true, false) => format!("a number above {min} and at most {max}"),
+            (false, false) => format!("a number from {min} to {max}"),
+        }
+    }
+}
+
+impl Kind {
+    /// Such as "a whole number of at least 1".
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Text => "a text".to_owned(),
+            Self::Choice(choices) => format!("one of {}", list(choices.iter().map(|c| format!("\"{c}\"")))),
+            Self::Integer { min, max } => integers(*min, *max),
+            Self::Number(range) => range.describe(),
+            Self::Boolean => "true or false".to_owned(),
+            Self::NumberOr(word, range) => format!("\"{word}\" or {}", range.describe()),
+            Self::IntegerOr(word, min, max) => format!("\"{word}\" or {}", integers(*min, *max)),
+            Self::Points => "a list of [probability, value] points".to_owned(),
+            Self::Tokens => "a number of tokens or a distribution of them".to_owned(),
+            Self::Seconds => "a number of seconds or a distribution of them".to_owned(),
+            Self::TimesWithUnit => "a distribution of seconds".to_owned(),
+            Self::LengthFile => "{ file = \"pairs.csv\" }".to_owned(),
+            Self::Slo => "a table of objectives".to_owned(),
+            Self::Axes | Self::Table(_) => "a table".to_owned(),
+            Self::Flag => "true or a table without keys".to_owned(),
+            Self::Tables(_) => "a list of tables".to_owned(),
+        }
+    }
+}
+
+fn integers(min: i64, max: i64) -> String {
+    if max >= 1_000_000_000 {
+        format!("a whole number of at least {min}")
+    } else {
+        format!("a whole number from {min} to {max}")
+    }
+}
+
+/// "a, b, c".
+pub(super) fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    items.join(", ")
+}
+
+macro_rules! table {
+    ($module:ident, $table:ident, $path:literal: $($id:ident = $name:literal, $kind:expr, $fallback:expr, $meaning:literal;)*) => {
+        /// The keys of one table.
+        pub(super) mod $module {
+            use super::*;
+            $(#[doc = $meaning] pub static $id: Key = Key {
+                name: $name,
+                kind: $kind,
+                fallback: $fallback,
+                meaning: $meaning,
+            };)*
+            pub static $table: Table = Table { path: $path, keys: &[$(&$id),*] };
+        }
+    };
+}
+
+use Fallback::{Depends, Required};
+
+table! { root, ROOT, "":
+    NAME = "name", Kind::Text, Depends("the file's stem"), "what the scenario is called in results";
+    DESCRIPTION = "description", Kind::Text, Fallback::Text(""), "what it is about, in a sentence or two";
+    SEED = "seed", Kind::Integer { min: 0, max: i64::MAX }, Fallback::Integer(1), "seed of all random streams";
+    MODEL = "model", Kind::Table(&model::MODEL), Depends("required unless the engine is synthetic"), "the language model";
+    HARDWARE = "hardware", Kind::Table(&hardware::HARDWARE), Depends("required unless the engine is synthetic"), "the GPU";
+    ENGINE = "engine", Kind::Table(&engine::ENGINE), Depends("vLLM with its own defaults"), "the serving engine and its options";
+    DEPLOYMENT = "deployment", Kind::Table(&deployment::DEPLOYMENT), Depends("one replica"), "how many replicas, behind which router";
+    ARRIVALS = "arrivals", Kind::Table(&arrivals::ARRIVALS), Required, "when requests are sent: exactly one kind";
+    CLASS = "class", Kind::Tables(&class::CLASS), Depends("one class taking everything, with a trace"), "groups of requests with the same lengths and promises";
+    RUN = "run", Kind::Table(&run::RUN), Depends("10,000 requests, 5 replications"), "how long and how often to run";
+    SWEEP = "sweep", Kind::Axes, Depends("no sweep"), "scenario keys (quoted) and the values they take";
+    COST = "cost", Kind::Table(&cost::COST), Depends("the catalog's price"), "what a GPU costs";
+}
+
+table! { model, MODEL, "model":
+    NAME = "name", Kind::Text, Required, "short name, Hugging Face id, or path to a config.json";
+    WEIGHT_DTYPE = "weight_dtype", Kind::Choice(&["bf16", "fp8", "mxfp4", "nvfp4", "int8", "int4"]), Depends("the model's own"), "number format of the weights";
+}
+
+table! { hardware, HARDWARE, "hardware":
+    GPU = "gpu", Kind::Text, Required, "the GPU, such as h100-sxm";
+    PROFILE = "profile", Kind::Text, Fallback::Text("auto"), "step-time profile: auto, a name, or a path";
+}
+
+/// Engines with a model behind them.
+pub(super) const ENGINES: &[&str] = &["vllm", "sglang", "tensorrt-llm", "synthetic"];
+
+table! { engine, ENGINE, "engine":
+    NAME = "name", Kind::Choice(ENGINES), Fallback::Text("vllm"), "the engine";
+    VERSION = "version", Kind::Text, Depends("the newest in the table"), "its version; brings that version's defaults";
+    TENSOR_PARALLEL_SIZE = "tensor_parallel_size", GPUS, Fallback::Integer(1), "GPUs that share every layer";
+    PIPELINE_PARALLEL_SIZE = "pipeline_parallel_size", GPUS, Fallback::Integer(1), "GPUs that split the layers (only 1 is built)";
+    DATA_PARALLEL_SIZE = "data_parallel_size", GPUS, Fallback::Integer(1), "engine-level data parallelism (only 1 is built)";
+    ENABLE_EXPERT_PARALLEL = "enable_expert_parallel", Kind::Boolean, Depends("false"), "experts spread over GPUs (only false is built)";
+    MAX_NUM_SEQS = "max_num_seqs", Kind::Integer { min: 1, max: 1_000_000 }, Depends("the engine's"), "sequences that run at once";
+    MAX_NUM_BATCHED_TOKENS = "max_num_batched_tokens", COUNT, Depends("the engine's"), "token budget of a step";
+    MAX_MODEL_LEN = "max_model_len", Kind::IntegerOr("auto", 1, 1_000_000_000), Depends("the model's own, or what the KV pool holds"), "prompt + output of a request may not exceed it";
+    GPU_MEMORY_UTILIZATION = "gpu_memory_utilization", Kind::Number(FRACTION), Depends("the engine's"), "fraction of GPU memory the engine takes";
+    BLOCK_SIZE = "block_size", Kind::Integer { min: 1, max: 4096 }, Depends("the engine's"), "tokens per KV block";
+    KV_CACHE_DTYPE = "kv_cache_dtype", Kind::Choice(&["auto", "bf16", "fp8"]), Fallback::Text("auto"), "number format of the KV cache; auto: bf16";
+    ENABLE_PREFIX_CACHING = "enable_prefix_caching", Kind::Boolean, Depends("false"), "shared prompt prefixes (only false is built)";
+    ENABLE_CHUNKED_PREFILL = "enable_chunked_prefill", Kind::Boolean, Depends("the engine's"), "prompts may be split over steps";
+    NUM_GPU_BLOCKS_OVERRIDE = "num_gpu_blocks_override", COUNT, Depends("computed from memory"), "KV blocks, as an engine's log prints them";
+    SCHEDULING_POLICY = "scheduling_policy", Kind::Choice(&["fcfs", "priority"]), Fallback::Text("fcfs"), "who is served first";
+    WATERMARK = "watermark", Kind::Number(UP_TO_ONE), Depends("the engine's"), "fraction of blocks kept free at admission";
+    BATCHING = "batching", Kind::Choice(&["continuous", "static"]), Fallback::Text("continuous"), "whether a batch changes at every step or runs to its longest member";
+}
+
+table! { synthetic, SYNTHETIC, "engine":
+    NAME = "name", Kind::Choice(ENGINES), Fallback::Text("vllm"), "the engine";
+    SERVERS = "servers", Kind::Integer { min: 1, max: 1_000_000 }, Fallback::Integer(1), "identical servers behind one queue, in each replica";
+    SERVICE_TIME = "service_time", Kind::TimesWithUnit, Depends("from requests_per_s"), "how long a server is busy with a request";
+    REQUESTS_PER_S = "requests_per_s", Kind::Number(POSITIVE), Depends("from service_time"), "requests that one server completes a second: a constant service time of its inverse";
+    QUEUE_LIMIT = "queue_limit", Kind::Integer { min: 0, max: 1_000_000_000 }, Depends("none"), "requests that may wait in a replica";
+}
+
+table! { deployment, DEPLOYMENT, "deployment":
+    REPLICAS = "replicas", Kind::Integer { min: 1, max: 100_000 }, Fallback::Integer(1), "copies of the engine";
+    ROUTER = "router", Kind::Choice(&["round_robin", "random", "least_outstanding", "power_of_two"]), Fallback::Text("round_robin"), "which replica a request goes to";
+}
+
+table! { arrivals, ARRIVALS, "arrivals":
+    POISSON = "poisson", Kind::Table(&poisson::POISSON), Depends("one kind is required"), "independent users: exponential gaps";
+    GAMMA = "gamma", Kind::Table(&gamma::GAMMA), Depends("one kind is required"), "gamma-distributed gaps";
+    CONSTANT = "constant", Kind::Table(&constant::CONSTANT), Depends("one kind is required"), "equal gaps";
+    CLOSED = "closed", Kind::Table(&closed::CLOSED), Depends("one kind is required"), "users who wait for their answer, think, and ask again";
+    ALL_AT_ONCE = "all_at_once", Kind::Flag, Depends("one kind is required"), "every request at time 0";
+    TRACE = "trace", Kind::Table(&trace::TRACE), Depends("one kind is required"), "recorded arrivals and lengths";
+}
+
+table! { poisson, POISSON, "arrivals.poisson":
+    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Required, "requests per second";
+}
+
+table! { gamma, GAMMA, "arrivals.gamma":
+    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Required, "requests per second";
+    BURSTINESS = "burstiness", Kind::Number(Range { min: 0.0, open: true, max: 1e6 }), Fallback::Number(1.0), "vLLM's: squared coefficient of variation of the gaps = 1/burstiness";
+}
+
+table! { constant, CONSTANT, "arrivals.constant":
+    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Required, "requests per second";
+}
+
+table! { closed, CLOSED, "arrivals.closed":
+    USERS = "users", Kind::Integer { min: 1, max: 10_000_000 }, Required, "users, each with one request in flight at most";
+    THINK_TIME_S = "think_time_s", Kind::Seconds, Fallback::Number(0.0), "time from an answer to the user's next request";
+}
+
+table! { trace, TRACE, "arrivals.trace":
+    FILE = "file", Kind::Text, Required, "CSV of ours or Azure's, or Mooncake's JSON lines; relative to the scenario file";
+}
+
+table! { class, CLASS, "class":
+    NAME = "name", Kind::Text, Depends("default, or class-<number>"), "what the class is called";
+    SHARE = "share", Kind::Number(FRACTION), Depends("1 for a single class"), "fraction of the requests; all shares add up to 1";
+    PRIORITY = "priority", Kind::Integer { min: -2_147_483_648, max: 2_147_483_647 }, Fallback::Integer(0), "smaller is served first under scheduling_policy = \"priority\"";
+    INPUT_TOKENS = "input_tokens", Kind::Tokens, Depends("required with a model, unless lengths is given"), "prompt tokens of a request";
+    OUTPUT_TOKENS = "output_tokens", Kind::Tokens, Depends("required with a model, unless lengths is given"), "tokens it generates";
+    LENGTHS = "lengths", Kind::LengthFile, Depends("input_tokens and output_tokens"), "pairs of input_tokens,output_tokens drawn together from a CSV";
+    SLO = "slo", Kind::Slo, Depends("none: goodput and capacity are not claimed"), "objectives, such as { ttft_p99_ms = 500 }";
+}
+
+table! { run, RUN, "run":
+    REQUESTS = "requests", COUNT, Depends("10,000; a trace: all of it"), "requests of a replication";
+    DURATION_S = "duration_s", Kind::Number(POSITIVE), Depends("from requests"), "simulated time in which requests are sent";
+    MODE = "mode", Kind::Choice(&["steady", "benchmark"]), Depends("steady; trace and all_at_once: benchmark"), "steady removes warm-up and drain, benchmark keeps them as load generators do";
+    REPLICATIONS = "replications", Kind::Integer { min: 1, max: 10_000 }, Depends("5; trace and all_at_once: 1"), "independent repetitions";
+    WARMUP = "warmup", Kind::NumberOr("auto", NOT_NEGATIVE), Fallback::Text("auto"), "seconds deleted from the start; auto: MSER-5 decides";
+}
+
+table! { cost, COST, "cost":
+    GPU_HOUR_USD = "gpu_hour_usd", Kind::Number(NOT_NEGATIVE), Depends("the catalog's price"), "price of one GPU for an hour";
+}
+
+/// The top of the file, from which every table is reached but the synthetic engine's.
+pub static TOP: &Table = &root::ROOT;
+/// `[engine]` where `engine.name = "synthetic"`.
+pub static SYNTHETIC_ENGINE: &Table = &synthetic::SYNTHETIC;
+
+/// What people may write because it is planned, as dotted keys.
+pub(super) const NOT_BUILT: &[&str] =
+    &["arrivals.weibull", "arrivals.mmpp", "arrivals.profile", "arrivals.ramp"];
+
+/// Keys of which one replaces the other: setting one from outside removes its siblings.
+pub(super) const ALTERNATIVES: &[(&str, &[&str])] = &[
+    ("arrivals", &["poisson", "gamma", "constant", "closed", "all_at_once", "trace"]),
+    ("run", &["requests", "duration_s"]),
+    ("engine", &["service_time", "requests_per_s"]),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(table: &Table, path: &str) {
+        for (i, key) in table.keys.iter().enumerate() {
+            assert!(!key.meaning.is_empty());
+            assert!(table.keys[..i].iter().all(|other| other.name != key.name), "`{}` twice", key.name);
+            if let Kind::Table(inner) | Kind::Tables(inner) = key.kind {
+                let expected =
+                    if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
+                assert_eq!(inner.path, expected);
+                check(inner, inner.path);
+            }
+            // A default must itself be possible.
+            match (key.kind, key.fallback) {
+                (Kind::Integer { min, max }, Fallback::Integer(value)) => {
+                    assert!((min..=max).contains(&value), "{}", key.name);
+                }
+                (Kind::Number(range), Fallback::Number(value)) => {
+                    assert!(range.contains(value), "{}", key.name)
+                }
+                (Kind::Choice(choices), Fallback::Text(value)) => {
+                    assert!(choices.contains(&value), "{}", key.name)
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn the_tables_are_consistent() {
+        check(TOP, "");
+        check(SYNTHETIC_ENGINE, SYNTHETIC_ENGINE.path);
+    }
+}

@@ -1,0 +1,99 @@
+//! A scenario: one validated description of model, hardware, engine, deployment, load and objectives.
+//!
+//! A [`Document`] is the file as written, with overrides; [`Document::scenario`] resolves it into a
+//! [`Scenario`] ready to run, or into [`ScenarioErrors`]: everything that is wrong with it, each problem
+//! pointing at its line. The keys, their ranges, defaults and meanings are data in [`keys`].
+
+mod document;
+pub mod forms;
+pub mod keys;
+mod lookups;
+mod node;
+mod overrides;
+mod problem;
+mod read;
+mod reader;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::catalog::{Dtype, EngineDefaults, Hardware, Model, Profile};
+use crate::cost::MemoryBudget;
+use crate::engine::System;
+pub use crate::stats::{RunMode, Warmup};
+use crate::workload::Workload;
+
+pub use document::{Document, scenario_names};
+pub use overrides::Override;
+pub use problem::{Problem, ScenarioErrors};
+
+/// A scenario with every name resolved, every default filled in and every value checked.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub name: String,
+    pub description: String,
+    /// The file it came from, if any (relative paths in it are relative to its folder).
+    pub path: Option<PathBuf>,
+    pub seed: u64,
+    /// What runs: ready for the engine.
+    pub system: System,
+    pub workload: Arc<Workload>,
+    pub run: RunPlan,
+    /// Axes of `[sweep]`; empty if the table is absent.
+    pub sweep: Vec<Axis>,
+    /// What the system was built from; `None` for a synthetic server.
+    pub serving: Option<Arc<Serving>>,
+    /// $/GPU-hour, date and source in words; `None` if no price is known.
+    pub price: Option<(f64, String)>,
+    /// GPUs of the whole deployment (0 for a synthetic server).
+    pub gpus: u32,
+    /// Things a reader must know: version fallbacks, clipped values.
+    pub warnings: Vec<String>,
+}
+
+/// The calibrated parts behind a language-model server.
+#[derive(Clone, Debug)]
+pub struct Serving {
+    pub model: Arc<Model>,
+    pub hardware: Arc<Hardware>,
+    /// Those of the version, with what the scenario overrides.
+    pub engine: EngineDefaults,
+    pub profile: Profile,
+    pub weight_dtype: Dtype,
+    pub kv_dtype: Dtype,
+    pub tensor_parallel_size: u32,
+    pub memory: MemoryBudget,
+}
+
+/// How long and how often to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunPlan {
+    pub mode: RunMode,
+    pub length: RunLength,
+    pub replications: u32,
+    pub warmup: Warmup,
+}
+
+/// When a run stops offering requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RunLength {
+    Requests(u64),
+    DurationS(f64),
+}
+
+/// One axis of a sweep: a scenario key and the values it takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// Dotted key, such as `arrivals.poisson.rate_per_s`.
+    pub key: String,
+    pub values: Vec<AxisValue>,
+}
+
+/// A value an axis takes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AxisValue {
+    Integer(i64),
+    Float(f64),
+    Text(String),
+    Bool(bool),
+}

@@ -1,0 +1,178 @@
+//! What is wrong with a scenario, and where.
+
+use std::fmt;
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use super::node::Span;
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong, in a sentence.
+    pub message: String,
+    /// At the place: what was found there, or what would be right. May be empty.
+    pub label: String,
+    /// How to put it right.
+    pub help: Option<String>,
+    pub(super) span: Option<Span>,
+}
+
+/// A text that problems point into: the scenario file, or one override.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    /// Path, or where it came from in words.
+    pub origin: String,
+    pub text: Arc<str>,
+    pub is_command_line: bool,
+}
+
+/// Everything that is wrong with a scenario; never empty.
+#[derive(Clone, Debug)]
+pub struct ScenarioErrors {
+    /// In the order of the file, overrides after it.
+    pub problems: Vec<Problem>,
+    pub(super) sources: Vec<Source>,
+}
+
+impl Problem {
+    pub(super) fn new(span: impl Into<Option<Span>>, message: impl Into<String>) -> Self {
+        Self { message: message.into(), label: String::new(), help: None, span: span.into() }
+    }
+
+    pub(super) fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl ScenarioErrors {
+    pub(super) fn new(mut problems: Vec<Problem>, sources: &[Source]) -> Self {
+        problems.sort_by_key(|p| p.span.map_or((0, 0), |span| (span.source, span.start)));
+        Self { problems, sources: sources.to_vec() }
+    }
+
+    /// A problem that has no place in any text.
+    pub(super) fn without_place(problem: Problem) -> Self {
+        Self::new(vec![problem], &[])
+    }
+
+    /// Line of a problem, from 1; `None` where it has no place.
+    #[must_use]
+    pub fn line(&self, problem: &Problem) -> Option<usize> {
+        let span = problem.span?;
+        let text = &self.sources.get(span.source)?.text;
+        let before = text.get(..span.start.min(text.len()))?;
+        Some(before.matches('\n').count() + 1)
+    }
+
+    /// All problems with their lines, as a compiler shows them.
+    #[must_use]
+    pub fn render(&self, color: bool) -> String {
+        let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+        let mut out = String::new();
+        for problem in &self.problems {
+            if !out.is_empty() {
+                out.push_str("\n\n");
+            }
+            out.push_str(&self.render_one(problem, &renderer));
+        }
+        out
+    }
+
+    fn render_one(&self, problem: &Problem, renderer: &Renderer) -> String {
+        let mut group = Group::with_title(Level::ERROR.primary_title(problem.message.as_str()));
+        if let Some((span, source)) = problem.span.and_then(|s| Some((s, self.sources.get(s.source)?))) {
+            let mut annotation = AnnotationKind::Primary.span(visible(&source.text, span));
+            if !problem.label.is_empty() {
+                annotation = annotation.label(problem.label.as_str());
+            }
+            let snippet = Snippet::source(&*source.text).path(source.origin.as_str());
+            group = group.element(snippet.annotation(annotation));
+        } else if let Some(source) = self.sources.first() {
+            group = group.element(Level::NOTE.message(format!("in {}", source.origin)));
+        }
+        if let Some(help) = &problem.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        renderer.render(&[group])
+    }
+}
+
+/// The span's first line, on character boundaries: a caret under a whole table says nothing.
+fn visible(text: &str, span: Span) -> std::ops::Range<usize> {
+    let boundary = |mut at: usize| {
+        at = at.min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let start = boundary(span.start);
+    let end = boundary(span.end.max(span.start)).max(start);
+    let line = text[start..end].find('\n').map_or(end, |at| start + at);
+    start..line
+}
+
+impl fmt::Display for ScenarioErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for ScenarioErrors {}
+
+/// The one of `candidates` that `word` was probably meant to be.
+pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // A third of the letters may be wrong; a word of one or two letters is like every other.
+    let allowed = word.chars().count().div_ceil(3).min(6);
+    let mut ranked: Vec<(usize, &str)> =
+        candidates.into_iter().map(|candidate| (distance(word, candidate), candidate)).collect();
+    ranked.sort();
+    let near = ranked.iter().find(|(distance, _)| *distance <= allowed);
+    // `max_seqs` for `max_num_seqs`: parts left out.
+    let parts_of = |(_, candidate): &&(usize, &str)| {
+        let parts: Vec<&str> = candidate.split(['_', '-']).collect();
+        word.len() > 2 && word.split(['_', '-']).all(|part| parts.contains(&part))
+    };
+    near.or_else(|| ranked.iter().find(parts_of)).map(|(_, candidate)| *candidate)
+}
+
+/// Levenshtein's edit distance, case ignored.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.to_lowercase().chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    // Nothing that long is near to a key.
+    for (i, x) in a.to_lowercase().chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_found_and_a_far_one_is_not() {
+        let keys = ["max_num_seqs", "max_model_len", "block_size"];
+        assert_eq!(nearest("max_seqs", keys), Some("max_num_seqs"));
+        assert_eq!(nearest("seqs_of", keys), None);
+        assert_eq!(nearest("max_num_seq", keys), Some("max_num_seqs"));
+        assert_eq!(nearest("Block-Size", keys), Some("block_size"));
+        assert_eq!(nearest("temperature", keys), None);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

@@ -1,0 +1,148 @@
+//! Whether the model and its longest request fit into GPU memory, and what would.
+
+use super::Context;
+use super::llm::{MaxModelLen, indivisible_heads};
+use crate::cost::{MemoryBudget, MemoryInputs, alternatives, memory_budget};
+use crate::kv::KvSpec;
+use crate::scenario::keys::{engine as keys, list, root};
+use crate::scenario::problem::Problem;
+use crate::scenario::reader::{Reader, Section};
+use crate::units::Tokens;
+
+const GIB: f64 = 1_073_741_824.0;
+
+/// The memory budget, and the longest request that is let in.
+pub(super) fn check<'d>(
+    reader: &mut Reader<'d>,
+    context: &Context<'_>,
+    top: &Section<'d>,
+    engine: &Section<'d>,
+    inputs: &MemoryInputs<'_>,
+    asked: MaxModelLen,
+) -> Option<(MemoryBudget, Tokens)> {
+    let budget = memory_budget(inputs);
+    // A number of blocks from a log says that the engine did start, unless not even the weights fit.
+    let started = inputs.num_gpu_blocks_override.is_some() && budget.weights < budget.total;
+    let longest = longest_request(&budget.to_kv_spec(), inputs.model.max_position_embeddings);
+    let Some(longest) = longest.filter(|_| started || budget.kv_available > 0) else {
+        reader.problem(does_not_fit(context, top, inputs, &budget));
+        return None;
+    };
+    let max_model_len = max_model_len(reader, engine, inputs, &budget, asked, longest)?;
+    Some((budget, max_model_len))
+}
+
+/// The most tokens, at most `limit`, that one request can have in the empty pool.
+fn longest_request(kv: &KvSpec, limit: Tokens) -> Option<Tokens> {
+    let fits = |tokens: Tokens| blocks_of(kv, tokens) <= u64::from(kv.blocks);
+    if !fits(1) {
+        return None;
+    }
+    let (mut low, mut high) = (1, limit.max(1));
+    while low < high {
+        let middle = high - (high - low) / 2;
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    Some(low)
+}
+
+fn blocks_of(kv: &KvSpec, tokens: Tokens) -> u64 {
+    u64::from(kv.blocks_for(tokens)) + u64::from(kv.fixed_blocks(tokens))
+}
+
+fn max_model_len(
+    reader: &mut Reader<'_>,
+    engine: &Section<'_>,
+    inputs: &MemoryInputs<'_>,
+    budget: &MemoryBudget,
+    asked: MaxModelLen,
+    longest: Tokens,
+) -> Option<Tokens> {
+    let native = inputs.model.max_position_embeddings;
+    let place = engine.place(&keys::MAX_MODEL_LEN);
+    let wanted = match asked {
+        MaxModelLen::Given(tokens) if tokens > native => {
+            let message = format!(
+                "User-specified max_model_len ({tokens}) is greater than the derived max_model_len \
+                 (max_position_embeddings={native})"
+            );
+            let label = format!("expected at most {native} for {}", inputs.model.name);
+            reader.problem(Problem::new(place, message).label(label));
+            return None;
+        }
+        MaxModelLen::Given(tokens) => tokens,
+        MaxModelLen::Default | MaxModelLen::Auto => native,
+    };
+    if wanted <= longest {
+        return Some(wanted);
+    }
+    if matches!(asked, MaxModelLen::Given(_)) && inputs.num_gpu_blocks_override.is_none() {
+        // vLLM's own words, so that they can be searched for.
+        let needed = blocks_of(&budget.to_kv_spec(), wanted) as f64 * budget.block_bytes as f64;
+        let message = format!(
+            "To serve at least one request with the models's max seq len ({wanted}), {:.2} GiB KV cache is needed, \
+             which is larger than the available KV cache memory ({:.2} GiB). Based on the available memory, the \
+             estimated maximum model length is {longest}",
+            needed / GIB,
+            budget.kv_available as f64 / GIB
+        );
+        let help = "increase `gpu_memory_utilization` or decrease `max_model_len`; \"auto\" takes what fits";
+        reader.problem(Problem::new(place, message).label(format!("expected at most {longest}")).help(help));
+        return None;
+    }
+    reader.warnings.push(format!(
+        "max_model_len: {wanted} tokens do not fit into the KV pool of {} blocks; clipped to {longest}",
+        budget.blocks
+    ));
+    Some(longest)
+}
+
+fn does_not_fit(
+    context: &Context<'_>,
+    top: &Section<'_>,
+    inputs: &MemoryInputs<'_>,
+    budget: &MemoryBudget,
+) -> Problem {
+    let gpus = context.lookups.all_hardware(context.catalog);
+    let ways = alternatives(inputs, 1, &gpus).unwrap_or_default();
+    let gib = |bytes: u64| bytes as f64 / GIB;
+    let MemoryInputs { model, hardware, tensor_parallel_size: tp, .. } = *inputs;
+    let place = if tp == 1 { format!("one {}", hardware.name) } else { format!("{tp} x {}", hardware.name) };
+    let message = format!(
+        "{} in {} does not fit on {place}: {:.1} GiB are missing on each GPU",
+        model.name,
+        inputs.weight_dtype.name(),
+        gib(ways.missing_bytes)
+    );
+    let label = format!(
+        "weights {:.1} + activations {:.1} + other {:.1} GiB, of {:.1} GiB x {}",
+        gib(budget.weights),
+        gib(budget.activations),
+        gib(budget.non_torch + budget.graphs),
+        gib(budget.total),
+        budget.gpu_memory_utilization
+    );
+    let parallel = ways.tensor_parallel_size.filter(|tp| indivisible_heads(model, *tp).is_none());
+    let would_fit: Vec<String> = [
+        parallel.map(|tp| format!("tensor_parallel_size = {tp}")),
+        ways.weight_dtype.map(|dtype| format!("weight_dtype = \"{}\"", dtype.name())),
+        ways.hardware.map(|gpu| format!("gpu = \"{gpu}\"")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let help = if would_fit.is_empty() {
+        "no single change makes it fit: combine tensor_parallel_size, weight_dtype and gpu".to_owned()
+    } else {
+        format!("what would fit, each alone: {}", list(would_fit))
+    };
+    let span = top.find(&root::MODEL).map(|node| {
+        let name = node.entries().iter().find(|entry| entry.key == "name");
+        name.map_or(node.span, |entry| entry.node.span)
+    });
+    Problem::new(span, message).label(label).help(help)
+}

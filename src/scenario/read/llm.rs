@@ -1,0 +1,357 @@
+//! `[model]`, `[hardware]`, `[engine]`: a server that runs a language model.
+
+use std::sync::Arc;
+
+use super::{Context, fit};
+use crate::catalog::{CatalogError, Dtype, EngineDefaults, Hardware, Model};
+use crate::cost::{MemoryInputs, StepCost};
+use crate::engine::{BatcherConfig, Batching, LlmServer, SchedulingPolicy};
+use crate::scenario::Serving;
+use crate::scenario::keys::{Key, engine as keys, hardware, model, root};
+use crate::scenario::node::{Span, Value};
+use crate::scenario::problem::Problem;
+use crate::scenario::reader::{Reader, Section};
+use crate::units::{Blocks, SimSpan, Tokens};
+
+/// `class_priority`: the priority of each class, for the batcher.
+pub(super) fn read<'d>(
+    reader: &mut Reader<'d>,
+    context: &Context<'_>,
+    top: &Section<'d>,
+    class_priority: Vec<i32>,
+) -> Option<(LlmServer, Serving)> {
+    let engine = reader.open(top, &root::ENGINE, &keys::ENGINE);
+    let options = Options::read(reader, &engine);
+    let model = find_model(reader, context, top);
+    let gpu = find_gpu(reader, context, top);
+    let (gpu, profile_name, profile_place) = gpu?;
+    let mut defaults = engine_defaults(reader, context, &engine, &gpu)?;
+    let (model, weight_dtype) = model?;
+    let options = options?;
+    options.apply(reader, &engine, &mut defaults, &model)?;
+    check_parallelism(reader, &engine, &model, &gpu, options.tensor_parallel_size);
+
+    let folder = reader.folder(profile_place);
+    let profile =
+        context.lookups.profile(context.catalog, folder, &profile_name, &gpu, &defaults.engine, weight_dtype);
+    let profile = found(reader, profile_place, profile)?;
+    let Some(values) = profile.values.first() else {
+        let message = format!("profile `{}` has no values", profile.name);
+        reader.problem(Problem::new(profile_place, message));
+        return None;
+    };
+
+    let inputs = MemoryInputs {
+        model: &model,
+        weight_dtype,
+        kv_dtype: options.kv_dtype,
+        hardware: &gpu,
+        engine: &defaults,
+        max_num_seqs: defaults.max_num_seqs,
+        max_num_batched_tokens: defaults.max_num_batched_tokens,
+        tensor_parallel_size: options.tensor_parallel_size,
+        gpu_memory_utilization: defaults.gpu_memory_utilization,
+        num_gpu_blocks_override: options.num_gpu_blocks_override,
+    };
+    let (memory, max_model_len) = fit::check(reader, context, top, &engine, &inputs, options.max_model_len)?;
+    check_unchunked(reader, &engine, &defaults, max_model_len)?;
+
+    let server = LlmServer {
+        batcher: options.batcher(&defaults, max_model_len, memory.blocks, class_priority),
+        kv: memory.to_kv_spec(),
+        cost: StepCost::new(
+            &model,
+            weight_dtype,
+            options.kv_dtype,
+            &gpu,
+            values,
+            options.tensor_parallel_size,
+            defaults.max_num_batched_tokens,
+        ),
+        front_end: SimSpan::from_secs_f64(values.front_end_s).unwrap_or(SimSpan::ZERO),
+    };
+    let serving = Serving {
+        model,
+        hardware: gpu,
+        engine: defaults,
+        profile,
+        weight_dtype,
+        kv_dtype: options.kv_dtype,
+        tensor_parallel_size: options.tensor_parallel_size,
+        memory,
+    };
+    Some((server, serving))
+}
+
+/// A catalog's answer, its error reported at `place`.
+fn found<T>(reader: &mut Reader<'_>, place: Option<Span>, result: Result<T, CatalogError>) -> Option<T> {
+    result.map_err(|error| reader.problem(Problem::new(place, error.to_string()))).ok()
+}
+
+fn engine_defaults<'d>(
+    reader: &mut Reader<'d>,
+    context: &Context<'_>,
+    engine: &Section<'d>,
+    gpu: &Hardware,
+) -> Option<EngineDefaults> {
+    let name = reader.choice(engine, &keys::NAME);
+    let version = reader.text(engine, &keys::VERSION);
+    let defaults = context.lookups.engine(context.catalog, name?, version.as_deref(), gpu);
+    let key = if version.is_some() { &keys::VERSION } else { &keys::NAME };
+    let defaults = found(reader, engine.place(key), defaults)?;
+    if let Some(asked) = &defaults.asked_version {
+        let EngineDefaults { engine, version, .. } = &defaults;
+        reader.warnings.push(format!("{engine} {asked} is not in the table; it is simulated as {version}"));
+    }
+    Some(defaults)
+}
+
+fn find_model<'d>(
+    reader: &mut Reader<'d>,
+    context: &Context<'_>,
+    top: &Section<'d>,
+) -> Option<(Arc<Model>, Dtype)> {
+    if top.find(&root::MODEL).is_none() {
+        reader.missing(top, &root::MODEL);
+        return None;
+    }
+    let section = reader.open(top, &root::MODEL, &model::MODEL);
+    let dtype = reader.choice(&section, &model::WEIGHT_DTYPE);
+    let name = reader.text(&section, &model::NAME)?;
+    let place = section.place(&model::NAME);
+    let result = context.lookups.model(context.catalog, reader.folder(place), &name);
+    let (model, variant) = found(reader, place, result)?;
+    let dtype = dtype.and_then(Dtype::parse).or(variant).unwrap_or(model.native_weight_dtype);
+    Some((model, dtype))
+}
+
+/// The GPU; the name of its profile, and where that stands.
+fn find_gpu<'d>(
+    reader: &mut Reader<'d>,
+    context: &Context<'_>,
+    top: &Section<'d>,
+) -> Option<(Arc<Hardware>, String, Option<Span>)> {
+    if top.find(&root::HARDWARE).is_none() {
+        reader.missing(top, &root::HARDWARE);
+        return None;
+    }
+    let section = reader.open(top, &root::HARDWARE, &hardware::HARDWARE);
+    let profile = reader.text(&section, &hardware::PROFILE);
+    let name = reader.text(&section, &hardware::GPU)?;
+    let result = context.lookups.hardware(context.catalog, &name);
+    let gpu = found(reader, section.place(&hardware::GPU), result)?;
+    Some((gpu, profile?, section.place(&hardware::PROFILE)))
+}
+
+/// What `max_model_len` says.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum MaxModelLen {
+    Default,
+    Auto,
+    Given(Tokens),
+}
+
+/// `[engine]` as written; `None` takes the engine's default.
+struct Options {
+    tensor_parallel_size: u32,
+    max_num_seqs: Option<u32>,
+    max_num_batched_tokens: Option<Tokens>,
+    max_model_len: MaxModelLen,
+    gpu_memory_utilization: Option<f64>,
+    block_size: Option<Tokens>,
+    kv_dtype: Dtype,
+    enable_chunked_prefill: Option<bool>,
+    num_gpu_blocks_override: Option<u32>,
+    scheduling_policy: SchedulingPolicy,
+    watermark: Option<f64>,
+    batching: Batching,
+}
+
+impl Options {
+    /// `None` if one of them is wrong.
+    fn read<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> Option<Self> {
+        let before = reader.problems.len();
+        not_built(reader, engine);
+        let options = Self {
+            tensor_parallel_size: reader.integer(engine, &keys::TENSOR_PARALLEL_SIZE).unwrap_or(1),
+            max_num_seqs: reader.integer(engine, &keys::MAX_NUM_SEQS),
+            max_num_batched_tokens: reader.integer(engine, &keys::MAX_NUM_BATCHED_TOKENS),
+            max_model_len: max_model_len(reader, engine),
+            gpu_memory_utilization: reader.number(engine, &keys::GPU_MEMORY_UTILIZATION),
+            block_size: reader.integer(engine, &keys::BLOCK_SIZE),
+            kv_dtype: match reader.choice(engine, &keys::KV_CACHE_DTYPE) {
+                Some("fp8") => Dtype::Fp8,
+                _ => Dtype::Bf16,
+            },
+            enable_chunked_prefill: reader.boolean(engine, &keys::ENABLE_CHUNKED_PREFILL),
+            num_gpu_blocks_override: reader.integer(engine, &keys::NUM_GPU_BLOCKS_OVERRIDE),
+            scheduling_policy: match reader.choice(engine, &keys::SCHEDULING_POLICY) {
+                Some("priority") => SchedulingPolicy::Priority,
+                _ => SchedulingPolicy::Fcfs,
+            },
+            watermark: reader.number(engine, &keys::WATERMARK),
+            batching: match reader.choice(engine, &keys::BATCHING) {
+                Some("static") => Batching::Static,
+                _ => Batching::Continuous,
+            },
+        };
+        (reader.problems.len() == before).then_some(options)
+    }
+
+    /// Overrides the version's defaults, with the dependencies between them as vLLM has them.
+    fn apply(
+        &self,
+        reader: &mut Reader<'_>,
+        engine: &Section<'_>,
+        defaults: &mut EngineDefaults,
+        model: &Model,
+    ) -> Option<()> {
+        defaults.enable_chunked_prefill =
+            self.enable_chunked_prefill.unwrap_or(defaults.enable_chunked_prefill);
+        defaults.gpu_memory_utilization =
+            self.gpu_memory_utilization.unwrap_or(defaults.gpu_memory_utilization);
+        defaults.block_size = self.block_size.unwrap_or(defaults.block_size);
+        // Accepted only as off, and independent prompts share no prefix.
+        defaults.enable_prefix_caching = false;
+        if let Some(watermark) = self.watermark {
+            if !defaults.watermark_option {
+                let message = format!("{} {} has no option `watermark`", defaults.engine, defaults.version);
+                reader.problem(Problem::new(engine.place(&keys::WATERMARK), message).label("leave it out"));
+                return None;
+            }
+            defaults.watermark = watermark;
+        }
+        if !defaults.enable_chunked_prefill {
+            let longest = match self.max_model_len {
+                MaxModelLen::Given(tokens) => tokens,
+                MaxModelLen::Default | MaxModelLen::Auto => model.max_position_embeddings,
+            };
+            defaults.max_num_batched_tokens = defaults.max_num_batched_tokens.max(longest);
+        }
+        defaults.max_num_batched_tokens =
+            self.max_num_batched_tokens.unwrap_or(defaults.max_num_batched_tokens);
+        let budget = defaults.max_num_batched_tokens;
+        defaults.max_num_seqs = self.max_num_seqs.unwrap_or(defaults.max_num_seqs.min(budget));
+        if budget < defaults.max_num_seqs {
+            let key = if self.max_num_batched_tokens.is_some() {
+                &keys::MAX_NUM_BATCHED_TOKENS
+            } else {
+                &keys::MAX_NUM_SEQS
+            };
+            let message = format!(
+                "max_num_batched_tokens ({budget}) must be greater than or equal to max_num_seqs ({})",
+                defaults.max_num_seqs
+            );
+            let problem = Problem::new(engine.place(key), message);
+            reader.problem(problem.label("every running sequence takes at least one token of a step"));
+            return None;
+        }
+        Some(())
+    }
+
+    /// `blocks`: the pool, the engine's null block included, of which it takes the watermark.
+    fn batcher(
+        &self,
+        defaults: &EngineDefaults,
+        max_model_len: Tokens,
+        blocks: Blocks,
+        class_priority: Vec<i32>,
+    ) -> BatcherConfig {
+        BatcherConfig {
+            batching: self.batching,
+            max_num_seqs: defaults.max_num_seqs,
+            max_num_batched_tokens: defaults.max_num_batched_tokens,
+            max_model_len,
+            enable_chunked_prefill: defaults.enable_chunked_prefill,
+            full_prompt_gate: defaults.full_prompt_gate,
+            watermark_blocks: (defaults.watermark * f64::from(blocks)) as u32,
+            scheduling_policy: self.scheduling_policy,
+            async_scheduling: defaults.async_scheduling,
+            class_priority,
+        }
+    }
+}
+
+fn max_model_len<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> MaxModelLen {
+    match engine.find(&keys::MAX_MODEL_LEN) {
+        None => MaxModelLen::Default,
+        Some(node) if matches!(&node.value, Value::Text(text) if text == "auto") => MaxModelLen::Auto,
+        Some(_) => {
+            reader.integer(engine, &keys::MAX_MODEL_LEN).map_or(MaxModelLen::Default, MaxModelLen::Given)
+        }
+    }
+}
+
+/// Keys whose mechanism is not built are accepted at the value that means "off".
+fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) {
+    let refuse = |reader: &mut Reader<'d>, key: &'static Key, off: &str| {
+        let problem = Problem::new(engine.place(key), format!("`engine.{}` is not built yet", key.name));
+        reader.problem(problem.label(format!("only {off} is possible")));
+    };
+    for key in [&keys::PIPELINE_PARALLEL_SIZE, &keys::DATA_PARALLEL_SIZE] {
+        if reader.integer::<u32>(engine, key).is_some_and(|size| size > 1) {
+            refuse(reader, key, "1");
+        }
+    }
+    for key in [&keys::ENABLE_EXPERT_PARALLEL, &keys::ENABLE_PREFIX_CACHING] {
+        if reader.boolean(engine, key) == Some(true) {
+            refuse(reader, key, "false");
+        }
+    }
+}
+
+fn check_parallelism(reader: &mut Reader<'_>, engine: &Section<'_>, model: &Model, gpu: &Hardware, tp: u32) {
+    if let Some(heads) = indivisible_heads(model, tp) {
+        let message =
+            format!("the {heads} attention heads of {} cannot be divided over {tp} GPUs", model.name);
+        let problem = Problem::new(engine.place(&keys::TENSOR_PARALLEL_SIZE), message);
+        reader.problem(problem.label(format!("expected a divisor of {heads}")));
+    }
+    if tp > gpu.link_domain {
+        reader.warnings.push(format!(
+            "tensor_parallel_size = {tp} reaches beyond the {} GPUs that {} joins; the link's speed is assumed throughout",
+            gpu.link_domain, gpu.link_name
+        ));
+    }
+}
+
+/// The number of heads of the first kind of layer whose heads `tp` GPUs cannot share evenly. Of
+/// key-value heads there may be fewer than GPUs: then they are repeated.
+pub(super) fn indivisible_heads(model: &Model, tp: u32) -> Option<u32> {
+    use crate::catalog::Attention;
+    model.layers.iter().find_map(|group| {
+        let heads = match group.attention {
+            Attention::Softmax { heads, kv_heads, .. } => {
+                let shared = kv_heads % tp == 0 || tp.is_multiple_of(kv_heads);
+                if heads % tp == 0 && !shared {
+                    return Some(kv_heads);
+                }
+                heads
+            }
+            Attention::Latent { heads, .. } => heads,
+            Attention::Linear { value_heads, .. } => value_heads,
+        };
+        (heads % tp != 0).then_some(heads)
+    })
+}
+
+/// Without chunked prefill a prompt must fit into one step.
+fn check_unchunked(
+    reader: &mut Reader<'_>,
+    engine: &Section<'_>,
+    defaults: &EngineDefaults,
+    max_model_len: Tokens,
+) -> Option<()> {
+    let budget = defaults.max_num_batched_tokens;
+    if defaults.enable_chunked_prefill || budget >= max_model_len {
+        return Some(());
+    }
+    let message = format!(
+        "max_num_batched_tokens ({budget}) is smaller than max_model_len ({max_model_len}). This effectively \
+         limits the maximum sequence length to max_num_batched_tokens and makes vLLM reject longer sequences"
+    );
+    let problem = Problem::new(engine.place(&keys::MAX_NUM_BATCHED_TOKENS), message);
+    let help = "increase max_num_batched_tokens or decrease max_model_len, or enable chunked prefill";
+    reader.problem(problem.label("without chunked prefill a prompt must fit into one step").help(help));
+    None
+}

@@ -1,0 +1,118 @@
+//! `[run]`: how long and how often.
+
+use crate::scenario::keys::{Kind, root, run as keys};
+use crate::scenario::node::Value;
+use crate::scenario::problem::Problem;
+use crate::scenario::reader::{Reader, Section};
+use crate::scenario::{RunLength, RunPlan, Warmup};
+use crate::stats::RunMode;
+use crate::workload::{Arrivals, Trace};
+
+const DEFAULT_REQUESTS: u64 = 10_000;
+const DEFAULT_REPLICATIONS: u32 = 5;
+
+pub(super) fn read<'d>(
+    reader: &mut Reader<'d>,
+    top: &Section<'d>,
+    arrivals: Option<&Arrivals>,
+) -> Option<RunPlan> {
+    let section = reader.open(top, &root::RUN, &keys::RUN);
+    // A finite load: what it was is over when it is over.
+    let is_finite = matches!(arrivals, Some(Arrivals::Trace(_) | Arrivals::AllAtOnce));
+    let mode = match reader.choice(&section, &keys::MODE) {
+        Some("steady") => RunMode::Steady,
+        Some(_) => RunMode::Benchmark,
+        None if is_finite => RunMode::Benchmark,
+        None => RunMode::Steady,
+    };
+    let length = length(reader, &section, arrivals);
+    let replications = replications(reader, &section, arrivals, is_finite);
+    let warmup = warmup(reader, &section);
+    if let (Some(RunLength::DurationS(duration_s)), Some(Warmup::Seconds(warmup_s))) = (length, warmup)
+        && warmup_s >= duration_s
+    {
+        let problem = Problem::new(section.place(&keys::WARMUP), "the warm-up leaves nothing of the run");
+        reader.problem(
+            problem.label(format!("found {warmup_s}, expected less than duration_s = {duration_s}")),
+        );
+    }
+    Some(RunPlan { mode, length: length?, replications: replications?, warmup: warmup? })
+}
+
+fn length(reader: &mut Reader<'_>, section: &Section<'_>, arrivals: Option<&Arrivals>) -> Option<RunLength> {
+    let given = (section.find(&keys::REQUESTS), section.find(&keys::DURATION_S));
+    match given {
+        (Some(_), Some(duration)) => {
+            let problem = Problem::new(duration.span, "both `run.requests` and `run.duration_s` are given");
+            reader.problem(problem.label("keep one of them"));
+            None
+        }
+        (None, Some(duration)) => {
+            let duration_s = reader.number_of(duration, &keys::DURATION_S.kind, "run.duration_s")?;
+            if matches!(arrivals, Some(Arrivals::AllAtOnce)) {
+                let problem = Problem::new(duration.span, "`all_at_once` needs `run.requests`");
+                reader.problem(
+                    problem.label("every request is sent at time 0; a duration does not limit them"),
+                );
+                return None;
+            }
+            Some(RunLength::DurationS(duration_s))
+        }
+        (requests, None) => {
+            let recorded = match arrivals {
+                Some(Arrivals::Trace(trace)) => Some(trace),
+                _ => None,
+            };
+            let asked = match requests {
+                Some(node) => Some(reader.integer_of(node, &keys::REQUESTS.kind, "run.requests")?),
+                None => None,
+            };
+            let asked = asked.and_then(|asked| u64::try_from(asked).ok());
+            Some(RunLength::Requests(match recorded {
+                Some(trace) => requests_of(reader, trace, asked),
+                None => asked.unwrap_or(DEFAULT_REQUESTS),
+            }))
+        }
+    }
+}
+
+/// A trace is replayed whole, or as far as was asked.
+fn requests_of(reader: &mut Reader<'_>, trace: &Trace, asked: Option<u64>) -> u64 {
+    let recorded = trace.requests.len() as u64;
+    if let Some(asked) = asked.filter(|asked| *asked > recorded) {
+        let note = format!("run.requests = {asked}, but {} has only {recorded}", trace.name);
+        reader.warnings.push(note);
+    }
+    asked.unwrap_or(recorded).min(recorded)
+}
+
+fn replications<'d>(
+    reader: &mut Reader<'d>,
+    section: &Section<'d>,
+    arrivals: Option<&Arrivals>,
+    is_finite: bool,
+) -> Option<u32> {
+    if section.find(&keys::REPLICATIONS).is_none() {
+        return Some(if is_finite { 1 } else { DEFAULT_REPLICATIONS });
+    }
+    let asked: u32 = reader.integer(section, &keys::REPLICATIONS)?;
+    if asked > 1 && matches!(arrivals, Some(Arrivals::Trace(_))) {
+        let note = format!("run.replications = {asked} is not used: a trace is replayed once");
+        reader.warnings.push(note);
+        return Some(1);
+    }
+    Some(asked)
+}
+
+fn warmup(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Warmup> {
+    let Some(node) = section.find(&keys::WARMUP) else {
+        return Some(Warmup::Auto);
+    };
+    match (&node.value, keys::WARMUP.kind) {
+        (Value::Text(text), Kind::NumberOr(auto, _)) if text == auto => Some(Warmup::Auto),
+        _ => {
+            let seconds = reader.number_of(node, &keys::WARMUP.kind, "run.warmup")?;
+            Some(Warmup::Seconds(seconds))
+        }
+    }
+}

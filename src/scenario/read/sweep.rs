@@ -1,0 +1,220 @@
+//! `[sweep]`: quoted scenario keys and the values they take.
+
+use crate::scenario::keys::{Key, Kind, Table, list, root, synthetic};
+use crate::scenario::node::{Entry, Node, Value};
+use crate::scenario::overrides;
+use crate::scenario::problem::{Problem, nearest};
+use crate::scenario::reader::{Reader, Section};
+use crate::scenario::{Axis, AxisValue};
+
+/// Bounds of one axis and of the whole grid: a sweep of more is a slip of the pen.
+const MOST_VALUES: usize = 100_000;
+const MOST_POINTS: usize = 1_000_000;
+
+pub(super) fn read<'d>(reader: &mut Reader<'d>, top: &Section<'d>, is_synthetic: bool) -> Option<Vec<Axis>> {
+    let Some(node) = top.find(&root::SWEEP) else {
+        return Some(Vec::new());
+    };
+    let Value::Table(entries) = &node.value else {
+        let label = format!("found {}, expected a table of axes", node.describe());
+        reader.problem(Problem::new(node.span, "wrong type for `sweep`").label(label));
+        return None;
+    };
+    let axes: Vec<Option<Axis>> = entries.iter().map(|entry| axis(reader, entry, is_synthetic)).collect();
+    let axes: Vec<Axis> = axes.into_iter().collect::<Option<_>>()?;
+    let points = axes.iter().fold(1_usize, |points, axis| points.saturating_mul(axis.values.len()));
+    if points > MOST_POINTS {
+        let problem = Problem::new(node.span, format!("a sweep of {points} points"));
+        reader.problem(problem.label(format!("at most {MOST_POINTS} points are run")));
+        return None;
+    }
+    Some(axes)
+}
+
+fn axis(reader: &mut Reader<'_>, entry: &Entry, is_synthetic: bool) -> Option<Axis> {
+    let kind = axis_kind(reader, entry, is_synthetic)?;
+    let path = format!("sweep.\"{}\"", entry.key);
+    let values = match &entry.node.value {
+        Value::List(items) => listed(reader, items, &kind, &entry.key),
+        Value::Table(entries) => described(reader, &entry.node, entries, &kind, &path, &entry.key),
+        _ => {
+            wrong_axis(reader, &entry.node, &path);
+            None
+        }
+    }?;
+    if values.is_empty() || values.len() > MOST_VALUES {
+        let problem = Problem::new(entry.node.span, format!("impossible value for `{path}`"));
+        reader.problem(problem.label(format!("found {} values, expected 1 to {MOST_VALUES}", values.len())));
+        return None;
+    }
+    Some(Axis { key: entry.key.clone(), values })
+}
+
+fn wrong_axis(reader: &mut Reader<'_>, node: &Node, path: &str) {
+    let label = format!("found {}, expected a list or {{ from = 1, to = 40, points = 20 }}", node.describe());
+    reader.problem(Problem::new(node.span, format!("wrong type for `{path}`")).label(label));
+}
+
+/// What the axis' key holds.
+fn axis_kind(reader: &mut Reader<'_>, entry: &Entry, is_synthetic: bool) -> Option<Kind> {
+    let parts = overrides::split(&entry.key).unwrap_or_default();
+    match lookup(&parts, is_synthetic) {
+        Ok(kind) => Some(kind),
+        Err((table, unknown)) => {
+            let names = table.keys.iter().map(|key| key.name);
+            let near = nearest(&unknown, names.clone());
+            let help = match near {
+                _ if unknown.is_empty() => "put the whole dotted key in quotes".to_owned(),
+                Some(near) => format!("did you mean `{near}` for `{unknown}`?"),
+                None => format!("keys there: {}", list(names)),
+            };
+            let problem = Problem::new(entry.key_span, format!("`{}` is not a scenario key", entry.key));
+            let label = "an axis is a dotted scenario key in quotes, such as \"arrivals.poisson.rate_per_s\"";
+            reader.problem(problem.label(label).help(help));
+            None
+        }
+    }
+}
+
+/// The kind of a dotted key; what is inside a distribution or an SLO is checked when it is used.
+fn lookup(parts: &[String], is_synthetic: bool) -> Result<Kind, (&'static Table, String)> {
+    let mut table: &'static Table = &root::ROOT;
+    let mut parts = parts.iter();
+    while let Some(part) = parts.next() {
+        let key: Option<&&'static Key> = table.keys.iter().find(|key| key.name == *part);
+        let key = key.ok_or_else(|| (table, part.clone()))?;
+        table = match key.kind {
+            Kind::Table(_) if std::ptr::eq(*key, &root::ENGINE) && is_synthetic => &synthetic::SYNTHETIC,
+            Kind::Table(inner) => inner,
+            Kind::Tables(inner) => {
+                // The class's name or number.
+                let _ = parts.next();
+                inner
+            }
+            _ if parts.len() > 0 => return Ok(Kind::Slo),
+            kind => return Ok(kind),
+        };
+    }
+    Err((table, String::new()))
+}
+
+/// `[1, 2, 4]`
+fn listed(reader: &mut Reader<'_>, items: &[Node], kind: &Kind, key: &str) -> Option<Vec<AxisValue>> {
+    let before = reader.problems.len();
+    let values = items.iter().filter_map(|item| {
+        let value = match &item.value {
+            Value::Integer(value) => AxisValue::Integer(*value),
+            Value::Float(value) => AxisValue::Float(*value),
+            Value::Text(value) => AxisValue::Text(value.clone()),
+            Value::Boolean(value) => AxisValue::Bool(*value),
+            Value::Date | Value::List(_) | Value::Table(_) => {
+                let label = format!("found {}, expected a number, a text or a boolean", item.describe());
+                reader.problem(
+                    Problem::new(item.span, format!("wrong type for a value of `{key}`")).label(label),
+                );
+                return None;
+            }
+        };
+        reader.check(item, kind, key);
+        Some(value)
+    });
+    let values = values.collect();
+    (reader.problems.len() == before).then_some(values)
+}
+
+/// `{ from, to, points[, scale] }` or `{ values }`
+fn described(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    entries: &[Entry],
+    kind: &Kind,
+    path: &str,
+    key: &str,
+) -> Option<Vec<AxisValue>> {
+    let names = ["from", "to", "points", "scale", "values"];
+    for entry in entries.iter().filter(|entry| !names.contains(&entry.key.as_str())) {
+        reader.unknown(entry, path, names.into_iter());
+        if let (Value::Table(_), Some(problem)) = (&entry.node.value, reader.problems.last_mut()) {
+            problem.help = Some("put the whole dotted key in quotes".to_owned());
+        }
+    }
+    let find = |name: &str| entries.iter().find(|entry| entry.key == name).map(|entry| &entry.node);
+    if let Some(values) = find("values") {
+        let Value::List(items) = &values.value else {
+            wrong_axis(reader, values, path);
+            return None;
+        };
+        return listed(reader, items, kind, key);
+    }
+    let (Some(from), Some(to), Some(points)) = (find("from"), find("to"), find("points")) else {
+        let problem = Problem::new(node.span, format!("incomplete `{path}`"));
+        reader.problem(problem.label("expected a list or { from = 1, to = 40, points = 20 }"));
+        return None;
+    };
+    let range = (end(reader, from, kind, key), end(reader, to, kind, key));
+    let most = Kind::Integer { min: 2, max: MOST_VALUES as i64 };
+    let points = reader.integer_of(points, &most, &format!("{path}.points"));
+    let is_log = match find("scale").map(|node| (&node.value, node)) {
+        None => false,
+        Some((Value::Text(text), _)) if text == "linear" => false,
+        Some((Value::Text(text), _)) if text == "log" => true,
+        Some((_, node)) => {
+            let label = format!("found {}, expected \"linear\" or \"log\"", node.describe());
+            reader.problem(
+                Problem::new(node.span, format!("impossible value for `{path}.scale`")).label(label),
+            );
+            return None;
+        }
+    };
+    let (from_value, to_value) = (range.0?, range.1?);
+    if is_log && (from_value <= 0.0 || to_value <= 0.0) {
+        let problem = Problem::new(node.span, format!("impossible value for `{path}`"));
+        reader.problem(problem.label("a logarithmic axis needs ends above 0"));
+        return None;
+    }
+    Some(spaced(
+        from_value,
+        to_value,
+        points?,
+        is_log,
+        matches!(kind, Kind::Integer { .. } | Kind::IntegerOr(..)),
+    ))
+}
+
+/// One end of an axis: in the range of its key, a whole number where that is one.
+fn end(reader: &mut Reader<'_>, node: &Node, kind: &Kind, key: &str) -> Option<f64> {
+    match kind {
+        Kind::Integer { .. } | Kind::IntegerOr(..) => {
+            reader.integer_of(node, kind, key).map(|value| value as f64)
+        }
+        _ => reader.number_of(node, kind, key),
+    }
+}
+
+/// `points` values from `from` to `to`; whole numbers are rounded, and repeated ones dropped.
+fn spaced(from: f64, to: f64, points: i64, is_log: bool, is_integer: bool) -> Vec<AxisValue> {
+    let last = (points - 1) as f64;
+    let value = |i: i64| {
+        let fraction = i as f64 / last;
+        if i == points - 1 {
+            to
+        } else if is_log {
+            from * libm::pow(to / from, fraction)
+        } else {
+            from + (to - from) * fraction
+        }
+    };
+    let mut values: Vec<AxisValue> =
+        (0..points)
+            .map(value)
+            .map(|value| {
+                if is_integer {
+                    AxisValue::Integer(libm::rint(value) as i64)
+                } else {
+                    AxisValue::Float(value)
+                }
+            })
+            .collect();
+    values.dedup();
+    values
+}

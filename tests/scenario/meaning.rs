@@ -1,0 +1,157 @@
+//! What a scenario means: defaults, distributions, objectives, synthetic servers, traces.
+
+use std::path::PathBuf;
+
+use knee::catalog::{Catalog, Dtype};
+use knee::engine::{Batching, RouterPolicy, SchedulingPolicy, Server};
+use knee::metrics::RunMode;
+use knee::scenario::{Document, RunLength, Warmup};
+use knee::workload::{Arrivals, Distribution, Lengths, Metric, Statistic};
+
+use super::{MINIMAL, SYNTHETIC, refusal, scenario};
+
+#[test]
+fn a_minimal_scenario_has_the_documented_defaults() {
+    let scenario = scenario(MINIMAL, &[]);
+    assert_eq!(scenario.seed, 1);
+    assert_eq!((scenario.system.replicas, scenario.system.router), (1, RouterPolicy::RoundRobin));
+    assert_eq!(scenario.run.mode, RunMode::Steady);
+    assert_eq!(scenario.run.length, RunLength::Requests(10_000));
+    assert_eq!((scenario.run.replications, scenario.run.warmup), (5, Warmup::Auto));
+    assert!(scenario.sweep.is_empty() && scenario.warnings.is_empty(), "{:?}", scenario.warnings);
+    let class = &scenario.workload.classes[0];
+    assert_eq!((class.name.as_str(), class.share, class.priority), ("default", 1.0, 0));
+    assert!(class.slo.objectives.is_empty());
+    let serving = scenario.serving.as_ref().unwrap();
+    assert_eq!((serving.weight_dtype, serving.kv_dtype), (Dtype::Bf16, Dtype::Bf16));
+    assert_eq!((serving.engine.engine.as_str(), scenario.gpus), ("vllm", 1));
+    let Server::Llm(server) = &scenario.system.server else { panic!("not an LLM server") };
+    assert_eq!(server.batcher.batching, Batching::Continuous);
+    assert_eq!(server.batcher.scheduling_policy, SchedulingPolicy::Fcfs);
+    assert_eq!(server.batcher.max_num_batched_tokens, serving.engine.max_num_batched_tokens);
+    assert_eq!(server.kv.blocks + 1, serving.memory.blocks);
+}
+
+#[test]
+fn a_model_is_also_known_by_its_hugging_face_id_whose_variant_sets_the_dtype() {
+    let scenario = scenario(MINIMAL, &["model.name=RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8"]);
+    assert_eq!(scenario.serving.unwrap().weight_dtype, Dtype::Fp8);
+}
+
+#[test]
+fn every_distribution_can_be_written() {
+    let mean = |value: &str| {
+        let scenario = scenario(MINIMAL, &[&format!("class.0.input_tokens={value}")]);
+        match &scenario.workload.classes[0].lengths {
+            Lengths::Independent { input, .. } => input.mean(),
+            Lengths::Joint(_) => panic!("not independent"),
+        }
+    };
+    let close = |value: &str, expected: f64| {
+        let mean = mean(value);
+        assert!((mean / expected - 1.0).abs() < 1e-9, "{value}: {mean}");
+    };
+    close("512", 512.0);
+    close("{ constant = 512 }", 512.0);
+    close("{ constant = { value = 512 } }", 512.0);
+    close("{ uniform = { min = 820, max = 1024 } }", 922.0);
+    // vLLM rounds the ends outwards: 819 to 1229.
+    close("{ range_ratio = { mean = 1024, ratio = 0.2 } }", 1024.0);
+    close("{ exponential = { mean = 300 } }", 300.0);
+    close("{ normal = { mean = 400, std = 20 } }", 400.0);
+    close("{ lognormal = { mean = 512, p99 = 4096 } }", 512.0);
+    close("{ gamma = { mean = 300, cv = 0.5 } }", 300.0);
+    close("{ zipf = { max = 3, exponent = 0 } }", 2.0);
+    close("{ empirical = { quantiles = [[0, 10], [0.5, 20], [1, 100]] } }", 0.5 * 15.0 + 0.5 * 60.0);
+}
+
+#[test]
+fn objectives_name_metric_statistic_and_milliseconds() {
+    let set = "class.0.slo={ ttft_p99_ms = 500, tpot_mean_ms = 40, e2e_ms = 9000, attainment = 0.95 }";
+    let slo = scenario(MINIMAL, &[set]).workload.classes[0].slo.clone();
+    let objectives: Vec<_> = slo.objectives.iter().map(|o| (o.metric, o.statistic, o.limit_s)).collect();
+    assert_eq!(
+        objectives,
+        [
+            (Metric::Ttft, Statistic::Quantile(0.99), 0.5),
+            (Metric::Tpot, Statistic::Mean, 0.04),
+            (Metric::E2e, Statistic::Request, 9.0),
+        ]
+    );
+    assert_eq!(slo.attainment, 0.95);
+    let message = refusal(SYNTHETIC, &["class.0.slo.ttft_p99_ms=500"]);
+    assert!(message.contains("a synthetic server has it only with output_tokens"), "{message}");
+}
+
+#[test]
+fn a_synthetic_server_needs_neither_model_nor_gpu() {
+    let exponential = scenario(SYNTHETIC, &["engine.servers=3", "engine.queue_limit=0"]);
+    let Server::Synthetic(server) = &exponential.system.server else { panic!("not synthetic") };
+    assert_eq!(server.service_time_s, Distribution::Exponential { mean: 0.1 });
+    assert_eq!((server.servers, server.queue_limit, exponential.gpus), (3, Some(0), 0));
+    let constant = scenario(SYNTHETIC, &["engine.requests_per_s=22"]);
+    let Server::Synthetic(server) = &constant.system.server else { panic!("not synthetic") };
+    assert_eq!(server.service_time_s, Distribution::Constant { value: 1.0 / 22.0 });
+    for (set, words) in [
+        ("engine.service_time=0.1", "expected a distribution such as { exponential = { mean_s = 0.05 } }"),
+        ("engine.service_time.exponential.mean=0.1", "did you mean `mean_s`?"),
+        ("engine.max_num_seqs=4", "a synthetic server has no such option"),
+        ("model.name=llama-3.1-8b", "a synthetic server has no [model]"),
+    ] {
+        let message = refusal(SYNTHETIC, &[set]);
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+#[test]
+fn a_trace_brings_its_own_lengths_classes_and_length_of_run() {
+    let folder = std::env::temp_dir().join(format!("knee-scenario-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("t.csv", "arrival_s,input_tokens,output_tokens,class\n5,10,2,chat\n6,20,4,code\n8,30,6,chat\n");
+    write("pairs.csv", "input_length,output_length\n100,10\n300,30\n");
+    let resolve = |text: &str| {
+        let path = folder.join("s.toml");
+        Document::parse(text, Some(&path)).and_then(|document| document.scenario(&Catalog::new(None)))
+    };
+    let head = "[model]\nname = \"llama-3.1-8b\"\n[hardware]\ngpu = \"h100-sxm\"\n";
+
+    let replay = format!(
+        "{head}[arrivals.trace]\nfile = \"t.csv\"\n[[class]]\nname = \"code\"\npriority = 3\nslo = {{ ttft_ms = 1000 }}\n"
+    );
+    let scenario = resolve(&replay).unwrap();
+    assert_eq!((scenario.name.as_str(), scenario.run.mode), ("s", RunMode::Benchmark));
+    assert_eq!((scenario.run.length, scenario.run.replications), (RunLength::Requests(3), 1));
+    let classes = &scenario.workload.classes;
+    let described: Vec<_> =
+        classes.iter().map(|c| (c.name.as_str(), c.lengths.mean_tokens(), c.priority)).collect();
+    assert_eq!(described, [("chat", (20.0, 4.0), 0), ("code", (20.0, 4.0), 3)]);
+    assert_eq!((classes[0].slo.objectives.len(), classes[1].slo.objectives.len()), (0, 1));
+
+    let missing = resolve(&replay.replace("\"code\"", "\"cod\"")).unwrap_err().to_string();
+    assert!(missing.contains("no class `cod` in t.csv") && missing.contains("chat, code"), "{missing}");
+
+    let pairs = format!(
+        "{head}[arrivals.constant]\nrate_per_s = 1\n[[class]]\nlengths = {{ file = \"pairs.csv\" }}\n"
+    );
+    let scenario = resolve(&pairs).unwrap();
+    assert_eq!(scenario.workload.classes[0].lengths.mean_tokens(), (200.0, 20.0));
+    let missing = resolve(&pairs.replace("pairs.csv", "other.csv")).unwrap_err().to_string();
+    assert!(missing.contains("cannot read") && missing.contains("other.csv"), "{missing}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_recorded_hour_is_replayed_whole() {
+    let Some(folder) = std::env::var_os("KNEE_DATA") else {
+        eprintln!("skipped: KNEE_DATA is not set");
+        return;
+    };
+    let file = PathBuf::from(folder).join("traces/azure-2023/AzureLLMInferenceTrace_conv_2023.csv");
+    let set = format!("arrivals.trace.file={}", file.display());
+    let scenario = scenario(MINIMAL, &[&set]);
+    assert!(matches!(scenario.workload.arrivals, Arrivals::Trace(_)));
+    assert_eq!(scenario.run.length, RunLength::Requests(19_366));
+    // The class's own lengths are not used, and that is said.
+    assert_eq!(scenario.warnings.len(), 2, "{:?}", scenario.warnings);
+}

@@ -1,0 +1,240 @@
+//! What is said when a scenario is wrong: one message each, all at once, at the right place.
+
+use knee::engine::Server;
+use knee::scenario::Document;
+
+use super::{MINIMAL, SYNTHETIC, assert_refused, minimal, refusal, resolve, scenario};
+
+#[test]
+fn an_unknown_key() {
+    assert_refused(
+        &minimal("[arrivals.poisson]", "[deployment]\nreplica = 2\n[arrivals.poisson]"),
+        &[],
+        "
+error: unknown key `deployment.replica`
+ --> scenario:7:1
+  |
+7 | replica = 2
+  | ^^^^^^^ did you mean `replicas`?
+  |
+  = help: keys of `deployment`: replicas, router",
+    );
+}
+
+#[test]
+fn a_wrong_type() {
+    assert_refused(
+        &minimal("rate_per_s = 12.0", "rate_per_s = \"fast\""),
+        &[],
+        "
+error: wrong type for `arrivals.poisson.rate_per_s`
+ --> scenario:7:14
+  |
+7 | rate_per_s = \"fast\"
+  |              ^^^^^^ found the text \"fast\", expected a number above 0",
+    );
+}
+
+#[test]
+fn a_negative_rate() {
+    assert_refused(
+        &minimal("12.0", "-3"),
+        &[],
+        "
+error: impossible value for `arrivals.poisson.rate_per_s`
+ --> scenario:7:14
+  |
+7 | rate_per_s = -3
+  |              ^^ found -3, expected a number above 0",
+    );
+}
+
+#[test]
+fn shares_that_do_not_add_up() {
+    let text =
+        format!("{SYNTHETIC}[[class]]\nname = \"a\"\nshare = 0.7\n[[class]]\nname = \"b\"\nshare = 0.4\n");
+    assert_refused(
+        &text,
+        &[],
+        "
+error: the shares of the classes add up to 1.1, not 1
+  --> scenario:12:9
+   |
+12 | share = 0.4
+   |         ^^^ shares: a 0.7, b 0.4",
+    );
+    // A third three times is 1 for people.
+    let thirds = SYNTHETIC.to_owned() + &"[[class]]\nshare = 0.3333333\n".repeat(3);
+    let shares: f64 = scenario(&thirds, &[]).workload.classes.iter().map(|class| class.share).sum();
+    assert!((shares - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_model_that_does_not_fit() {
+    let message = refusal(&minimal("llama-3.1-8b", "llama-3.1-70b"), &["engine.version=0.23"]);
+    let lines: Vec<&str> = message.lines().collect();
+    assert!(lines[0].starts_with("error: llama-3.1-70b in bf16 does not fit on one h100-sxm: "), "{message}");
+    assert!(lines[0].ends_with(" GiB are missing on each GPU"), "{message}");
+    assert_eq!(lines[1..4], [" --> scenario:3:8", "  |", "3 | name = \"llama-3.1-70b\""]);
+    // 70.6 billion parameters of 2 bytes.
+    assert!(lines[4].contains("weights 131.4 + activations "), "{message}");
+    assert_eq!(
+        lines[6],
+        "  = help: what would fit, each alone: tensor_parallel_size = 2, weight_dtype = \"fp8\", gpu = \"b200-sxm\""
+    );
+    // What it proposes does fit.
+    for change in ["engine.tensor_parallel_size=2", "model.weight_dtype=fp8", "hardware.gpu=b200-sxm"] {
+        scenario(&minimal("llama-3.1-8b", "llama-3.1-70b"), &["engine.version=0.23", change]);
+    }
+}
+
+#[test]
+fn everything_is_reported_at_once_and_in_order() {
+    let text = r#"
+nam = "x"
+seed = "one"
+[hardware]
+gpu = "h100"
+[engine]
+max_seqs = 4
+enable_prefix_caching = true
+[arrivals.poisson]
+rate_per_s = -3
+[arrivals.closed]
+users = 2.5
+[[class]]
+name = "a"
+share = 0.6
+output_tokens = { lognorml = { mean = 3, p99 = 4 } }
+slo = { ttft_p9_ms = 4 }
+[[class]]
+input_tokens = { uniform = { min = 9, max = 3 } }
+output_tokens = { lognormal = { mean = 3, p99 = 400 } }
+[run]
+requests = 10
+duration_s = 5
+[sweep]
+"engine.max_num_sqs" = [1, 2]
+"#;
+    let errors = resolve(text, &[]).unwrap_err();
+    let found: Vec<(Option<usize>, &str)> =
+        errors.problems.iter().map(|p| (errors.line(p), p.message.as_str())).collect();
+    let expected = [
+        (Some(1), "missing key `model`"),
+        (Some(2), "unknown key `nam`"),
+        (Some(3), "wrong type for `seed`"),
+        (Some(5), "no GPU named `h100`; the nearest is `h100-pcie`; `knee list` shows all"),
+        (Some(7), "unknown key `engine.max_seqs`"),
+        (Some(8), "`engine.enable_prefix_caching` is not built yet"),
+        (Some(10), "impossible value for `arrivals.poisson.rate_per_s`"),
+        (Some(11), "2 kinds of arrivals: `poisson`, `closed`"),
+        (Some(12), "wrong type for `arrivals.closed.users`"),
+        (Some(13), "missing key `class.a.input_tokens`"),
+        (Some(16), "unknown distribution `lognorml` for `class.a.output_tokens`"),
+        (Some(17), "unknown key `class.a.slo.ttft_p9_ms`"),
+        (Some(18), "missing key `class.1.share`"),
+        (Some(19), "impossible value for `class.1.input_tokens.uniform`"),
+        (Some(20), "impossible value for `class.1.output_tokens.lognormal`"),
+        (Some(23), "both `run.requests` and `run.duration_s` are given"),
+        (Some(25), "`engine.max_num_sqs` is not a scenario key"),
+    ];
+    let gpu = 3;
+    for (i, (line, message)) in expected.iter().enumerate() {
+        assert_eq!(found[i].0, *line, "{found:#?}");
+        // The catalog words its own message.
+        assert!(i == gpu || found[i].1 == *message, "{found:#?}");
+    }
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+}
+
+#[test]
+fn syntax_errors_point_at_their_place() {
+    let message = Document::parse("a = \n[x\nb = 3", None).unwrap_err().render(false);
+    assert!(message.contains("--> scenario:1:5") && message.contains("--> scenario:2:3"), "{message}");
+    assert!(Document::parse("a = 1\na = 2", None).is_err());
+}
+
+#[test]
+fn what_is_not_built_is_refused_and_its_off_value_accepted() {
+    for (key, on, off) in [
+        ("pipeline_parallel_size", "2", "1"),
+        ("data_parallel_size", "8", "1"),
+        ("enable_expert_parallel", "true", "false"),
+        ("enable_prefix_caching", "true", "false"),
+    ] {
+        let message = refusal(MINIMAL, &[&format!("engine.{key}={on}")]);
+        assert!(message.starts_with(&format!("error: `engine.{key}` is not built yet")), "{message}");
+        scenario(MINIMAL, &[&format!("engine.{key}={off}")]);
+    }
+    let message = refusal(SYNTHETIC, &["arrivals.mmpp.rate_per_s=3"]);
+    assert!(message.contains("`arrivals.mmpp` is not built yet"), "{message}");
+}
+
+#[test]
+fn vllm_refuses_in_its_own_words() {
+    for (sets, words) in [
+        (
+            &["engine.max_num_batched_tokens=128", "engine.max_num_seqs=256"][..],
+            "max_num_batched_tokens (128) must be greater than or equal to max_num_seqs (256)",
+        ),
+        (
+            &[
+                "engine.max_num_batched_tokens=2048",
+                "engine.max_num_seqs=64",
+                "engine.enable_chunked_prefill=false",
+            ],
+            "max_num_batched_tokens (2048) is smaller than max_model_len (131072)",
+        ),
+        (
+            &["engine.max_model_len=131073"],
+            "User-specified max_model_len (131073) is greater than the derived max_model_len",
+        ),
+        (
+            &["hardware.gpu=l4", "engine.max_model_len=131072", "engine.max_num_seqs=64"],
+            "To serve at least one request with the models's max seq len (131072), 16.00 GiB KV cache is needed",
+        ),
+    ] {
+        let message = refusal(MINIMAL, sets);
+        assert!(message.contains(words), "{message}");
+    }
+    // Nobody asked for the whole context: it is clipped, and that is said.
+    let small = ["hardware.gpu=l4", "engine.max_num_seqs=64"];
+    for more in [
+        &[][..],
+        &["engine.max_model_len=auto"],
+        &["engine.num_gpu_blocks_override=1001", "engine.max_model_len=20000"],
+    ] {
+        let clipped = scenario(MINIMAL, &[&small, more].concat());
+        assert!(clipped.warnings[0].contains("clipped to"), "{:?}", clipped.warnings);
+    }
+    let Server::Llm(server) = scenario(MINIMAL, &["engine.num_gpu_blocks_override=1001"]).system.server
+    else {
+        panic!("not an LLM server")
+    };
+    assert_eq!((server.kv.blocks, server.batcher.max_model_len), (1000, 16_000));
+}
+
+#[test]
+fn heads_are_divided_evenly() {
+    let message = refusal(MINIMAL, &["engine.tensor_parallel_size=3"]);
+    assert!(
+        message.contains("the 32 attention heads of llama-3.1-8b cannot be divided over 3 GPUs"),
+        "{message}"
+    );
+    let wide = scenario(MINIMAL, &["engine.tensor_parallel_size=2", "hardware.gpu=l40s"]);
+    assert_eq!(wide.gpus, 2);
+}
+
+#[test]
+fn an_engine_that_is_not_built_is_refused_where_it_is_named() {
+    let message = refusal(MINIMAL, &["engine.name=sglang"]);
+    assert!(message.contains("command line:1:19") && message.contains("sglang"), "{message}");
+    let message = refusal(MINIMAL, &["engine.version=0.6.3"]);
+    assert!(message.contains("command line:1:22") && message.contains("0.6.3"), "{message}");
+    let newer = scenario(MINIMAL, &["engine.version=0.99"]);
+    assert!(
+        newer.warnings[0].contains("vllm 0.99 is not in the table; it is simulated as"),
+        "{:?}",
+        newer.warnings
+    );
+}
