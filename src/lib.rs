@@ -4,6 +4,7 @@ pub mod catalog;
 pub mod cost;
 pub mod des;
 pub mod engine;
+pub mod experiment;
 pub mod kv;
 pub mod metrics;
 pub mod queueing;

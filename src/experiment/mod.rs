@@ -1,0 +1,18 @@
+//! Questions asked of many runs: replications of a point, sweeps over grids, readings of a curve.
+
+pub mod binding;
+mod estimate;
+pub mod objective;
+mod point;
+mod reading;
+mod saturation;
+mod stability;
+mod sweep;
+
+pub use estimate::{Estimate, LEVEL};
+pub use objective::SloVerdict;
+pub use point::{Point, observe, run_once, run_point};
+pub use reading::{CurveReading, Knee, SloCapacity, StabilityLimit, load_unit, number, read_curve};
+pub use saturation::{Saturation, saturate};
+pub use stability::{Stability, Verdict};
+pub use sweep::{MAX_POINTS, Progress, Silent, SweepError, SweepResult, sweep};

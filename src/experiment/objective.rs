@@ -1,0 +1,132 @@
+//! Whether the promises hold at a point.
+
+use super::estimate::Estimate;
+use super::stability::Verdict;
+use crate::metrics::{Group, RunSummary};
+use crate::workload::{Class, Objective, Statistic};
+
+/// Whether the objectives hold at a point.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SloVerdict {
+    /// Nothing was promised.
+    NoObjectives,
+    /// Every objective holds, its confidence bound included.
+    Met,
+    /// Some objective's estimate fails.
+    Missed { binding: String },
+    /// The estimates pass but a confidence bound does not, or stability is undecided.
+    Unclear { binding: String },
+    /// The system does not keep up, so the objectives cannot hold for long.
+    Unstable,
+}
+
+/// How one objective came out: its value over its limit, at most 1 where it holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Margin {
+    /// Class and objective in words: `chat: TTFT p99 <= 500 ms`.
+    pub objective: String,
+    /// Value over limit, over replications (for attainment: missed share over allowed share).
+    pub ratio: Estimate,
+}
+
+/// The margin of every objective of every class, over the replications; those whose metric nobody had
+/// are left out.
+#[must_use]
+pub fn margins(classes: &[Class], runs: &[RunSummary]) -> Vec<Margin> {
+    let mut margins = Vec::new();
+    for (index, class) in classes.iter().enumerate() {
+        let groups: Vec<&Group> = runs.iter().filter_map(|run| run.classes.get(index)).collect();
+        for (at, objective) in class.slo.objectives.iter().enumerate() {
+            let ratios: Vec<f64> = groups.iter().filter_map(|group| value_over_limit(group, at)).collect();
+            let objective = format!("{}: {}", class.name, in_words(objective, class.slo.attainment));
+            margins.extend(Estimate::of(&ratios).map(|ratio| Margin { objective, ratio }));
+        }
+        if class.slo.objectives.iter().any(|o| o.statistic == Statistic::Request) {
+            let allowed = 1.0 - class.slo.attainment;
+            let ratios: Vec<f64> =
+                groups.iter().filter_map(|g| g.attainment).map(|met| over(1.0 - met, allowed)).collect();
+            let objective = format!(
+                "{}: {} % of requests within their limits",
+                class.name,
+                percent(class.slo.attainment)
+            );
+            margins.extend(Estimate::of(&ratios).map(|ratio| Margin { objective, ratio }));
+        }
+    }
+    margins
+}
+
+/// The worst value over limit of one replication: 1 where an objective is met with equality.
+#[must_use]
+pub fn worst_ratio(classes: &[Class], run: &RunSummary) -> Option<f64> {
+    let runs = std::slice::from_ref(run);
+    margins(classes, runs).iter().map(|margin| margin.ratio.mean).reduce(f64::max)
+}
+
+/// Judges a point.
+#[must_use]
+pub fn judge(classes: &[Class], runs: &[RunSummary], stability: Verdict) -> SloVerdict {
+    let margins = margins(classes, runs);
+    if classes.iter().all(|class| class.slo.objectives.is_empty()) {
+        return SloVerdict::NoObjectives;
+    }
+    if stability == Verdict::Unstable {
+        return SloVerdict::Unstable;
+    }
+    let worst = |of: fn(&Estimate) -> f64| {
+        margins.iter().max_by(|a, b| of(&a.ratio).total_cmp(&of(&b.ratio))).map(|m| (of(&m.ratio), m))
+    };
+    let Some((upper, at_bound)) = worst(Estimate::upper) else {
+        return SloVerdict::Unclear { binding: "no request completed in the window".to_owned() };
+    };
+    if let Some((mean, at_mean)) = worst(|ratio| ratio.mean)
+        && mean > 1.0
+    {
+        return SloVerdict::Missed { binding: at_mean.objective.clone() };
+    }
+    if upper > 1.0 {
+        return SloVerdict::Unclear { binding: at_bound.objective.clone() };
+    }
+    SloVerdict::Met
+}
+
+/// Per-request limits are judged together by attainment, so they have no ratio of their own. A refused
+/// request has no latency, but it has not met its objective either: refusals beyond the share that the
+/// quantile leaves fail it.
+fn value_over_limit(group: &Group, at: usize) -> Option<f64> {
+    let result = group.objectives.get(at)?;
+    let limit_s = result.objective.limit_s;
+    let refused = group.rejected as f64 / (group.completed + group.rejected).max(1) as f64;
+    match result.objective.statistic {
+        Statistic::Request => None,
+        Statistic::Mean => result.value_s.map(|value_s| over(value_s, limit_s)),
+        Statistic::Quantile(q) if refused > 1.0 - q => Some(over(refused, 1.0 - q)),
+        Statistic::Quantile(_) => result.value_s.map(|value_s| over(value_s, limit_s)),
+    }
+}
+
+fn over(value: f64, limit: f64) -> f64 {
+    if limit > 0.0 {
+        value / limit
+    } else if value > 0.0 {
+        f64::MAX
+    } else {
+        1.0
+    }
+}
+
+/// An objective as people write it: `TTFT p99 <= 500 ms`.
+#[must_use]
+pub fn in_words(objective: &Objective, attainment: f64) -> String {
+    let metric = objective.metric.key().to_uppercase();
+    let limit_ms = objective.limit_s * 1e3;
+    match objective.statistic {
+        Statistic::Mean => format!("{metric} mean <= {limit_ms} ms"),
+        Statistic::Quantile(q) => format!("{metric} p{} <= {limit_ms} ms", percent(q)),
+        Statistic::Request => format!("{metric} <= {limit_ms} ms for {} %", percent(attainment)),
+    }
+}
+
+fn percent(fraction: f64) -> f64 {
+    libm::rint(fraction * 1e6) / 1e4
+}

@@ -1,0 +1,103 @@
+//! One scenario, run as often as its plan says.
+
+use rayon::prelude::*;
+
+use super::saturation::saturate;
+use super::{SloVerdict, Stability, Verdict, objective, stability};
+use crate::engine::{EngineError, Observer, RunUntil, Server, run};
+use crate::metrics::{Recorder, RunFacts, RunMode, RunSummary};
+use crate::scenario::{AxisValue, RunLength, Scenario};
+use crate::units::{SimSpan, SimTime};
+use crate::workload::RequestStream;
+
+/// A point of a sweep (or the single point of a run), all replications folded in order.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Value of each axis, in the order of the axes.
+    pub coordinates: Vec<AxisValue>,
+    pub scenario: Scenario,
+    /// One summary per replication, in order.
+    pub runs: Vec<RunSummary>,
+    pub stability: Stability,
+    pub slo: SloVerdict,
+}
+
+impl Point {
+    /// Judges the replications of a scenario.
+    #[must_use]
+    pub fn new(coordinates: Vec<AxisValue>, scenario: Scenario, runs: Vec<RunSummary>) -> Self {
+        let evidence: Vec<_> = runs.iter().map(|run| &run.evidence).collect();
+        let stability = stability::judge(&scenario.workload.arrivals, scenario.run.mode, &evidence);
+        let slo = objective::judge(&scenario.workload.classes, &runs, stability.verdict);
+        Self { coordinates, scenario, runs, stability, slo }
+    }
+
+    /// Decides by saturating the system what the runs themselves left undecided.
+    ///
+    /// # Errors
+    /// What stops a run: see [`EngineError`].
+    pub fn settled(mut self) -> Result<Self, EngineError> {
+        let rate = self.scenario.workload.arrivals.rate_per_s();
+        if let (Verdict::Undecided, Some(rate_per_s)) = (self.stability.verdict, rate)
+            && let Some(saturation) = saturate(&self.scenario)?
+        {
+            self.stability =
+                stability::judge_by_saturation(self.stability, rate_per_s, saturation.completed_per_s);
+            self.slo = objective::judge(&self.scenario.workload.classes, &self.runs, self.stability.verdict);
+        }
+        Ok(self)
+    }
+}
+
+/// Runs every replication of `scenario`, in parallel, and judges them.
+///
+/// # Errors
+/// What stops a run: see [`EngineError`].
+pub fn run_point(scenario: &Scenario) -> Result<Point, EngineError> {
+    let replications = 0..scenario.run.replications;
+    let runs = replications.into_par_iter().map(|r| run_once(scenario, r)).collect::<Result<_, _>>()?;
+    Point::new(Vec::new(), scenario.clone(), runs).settled()
+}
+
+/// Runs one replication of `scenario`.
+///
+/// # Errors
+/// What stops a run: see [`EngineError`].
+pub fn run_once(scenario: &Scenario, replication: u32) -> Result<RunSummary, EngineError> {
+    let mut recorder = Recorder::new(scenario.workload.classes.iter().map(|class| &class.slo));
+    let end = observe(scenario, replication, &mut recorder)?;
+    let (blocks_per_replica, servers_per_replica) = match &scenario.system.server {
+        Server::Llm(server) => (server.kv.blocks, 1),
+        Server::Synthetic(server) => (0, server.servers),
+    };
+    Ok(recorder.summarise(&RunFacts {
+        mode: scenario.run.mode,
+        warmup: scenario.run.warmup,
+        end,
+        classes: &scenario.workload.classes,
+        replicas: scenario.system.replicas,
+        blocks_per_replica,
+        servers_per_replica,
+    }))
+}
+
+/// Runs one replication of `scenario` under any observer.
+///
+/// # Errors
+/// What stops a run: see [`EngineError`].
+pub fn observe(
+    scenario: &Scenario,
+    replication: u32,
+    observer: &mut impl Observer,
+) -> Result<crate::engine::RunEnd, EngineError> {
+    let mut client = RequestStream::new(&scenario.workload, scenario.seed, replication);
+    let (requests, time) = match scenario.run.length {
+        RunLength::Requests(requests) => (requests, SimTime::MAX),
+        RunLength::DurationS(seconds) => {
+            let span = SimSpan::from_secs_f64(seconds).map_err(|_| EngineError::ClockExhausted)?;
+            (u64::MAX, SimTime::ZERO + span)
+        }
+    };
+    let until = RunUntil { requests, time, drain: scenario.run.mode == RunMode::Benchmark };
+    run(&scenario.system, &mut client, until, scenario.seed, replication, observer)
+}

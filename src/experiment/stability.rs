@@ -1,0 +1,124 @@
+//! Does the system keep up? Tested, not assumed.
+//!
+//! At exactly its capacity a system's backlog grows like the square root of time: a test for linear
+//! growth alone calls it stable. So the runs of a point show it *stable* only if three things hold: it
+//! does not grow, its second half is no fuller than its first, and it is long enough that stretches of it
+//! are independent of each other. Where they leave it *undecided*, the offered rate is compared with the
+//! saturated throughput ([`saturate`](super::saturate)); what is within its interval stays undecided.
+
+use super::estimate::Estimate;
+use crate::metrics::{RunMode, StabilityEvidence};
+use crate::workload::Arrivals;
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Stable,
+    Unstable,
+    Undecided,
+}
+
+/// The answer and what it rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stability {
+    pub verdict: Verdict,
+    /// Growth of the number in flight, requests per second, over replications.
+    pub growth_per_s: Option<Estimate>,
+    /// In one line, for people.
+    pub reason: String,
+}
+
+/// Growth below this fraction of the offered rate is not called growth.
+const GROWTH_OF_OFFERED: f64 = 0.01;
+/// A second half that is fuller by this factor is not steady (linear growth: 3, square root: 1.83).
+const FULLER: f64 = 1.5;
+/// Correlation of neighbouring batches beyond which a run is too short for its own fluctuations.
+const BATCH_CORRELATION: f64 = 0.5;
+/// A finite run that completes less than this share of what is sent meanwhile falls behind.
+const KEPT_UP: f64 = 0.98;
+/// Fewer in flight than this are few whatever their trend: half-empty systems fluctuate by nature.
+const FEW_IN_FLIGHT: f64 = 1.0;
+
+/// Judges a point by the evidence of its replications.
+#[must_use]
+pub fn judge(arrivals: &Arrivals, mode: RunMode, evidence: &[&StabilityEvidence]) -> Stability {
+    let growth = Estimate::of(&evidence.iter().map(|e| e.growth_per_s).collect::<Vec<_>>());
+    let say = |verdict, reason: String| Stability { verdict, growth_per_s: growth, reason };
+    match arrivals {
+        Arrivals::Closed { users, .. } => {
+            return say(Verdict::Stable, format!("closed loop: never more than {users} in flight"));
+        }
+        Arrivals::AllAtOnce => {
+            return say(Verdict::Undecided, "all at once: a finite batch has no steady state".to_owned());
+        }
+        _ => {}
+    }
+    let Some(growth_per_s) = growth else {
+        return say(Verdict::Undecided, "no run".to_owned());
+    };
+    let offered = mean_of(evidence, |e| e.offered_per_s);
+    if evidence.iter().any(|e| e.batches.len() < 4) || offered <= 0.0 {
+        return say(Verdict::Undecided, "the run is too short to tell".to_owned());
+    }
+    let (first, last) = (mean_of(evidence, |e| e.mean_first_half), mean_of(evidence, |e| e.mean_last_half));
+    let fuller = last / first.max(f64::MIN_POSITIVE);
+    let growing = growth_per_s.lower() > 0.0 && growth_per_s.mean > GROWTH_OF_OFFERED * offered;
+    if mode == RunMode::Benchmark {
+        // One finite run, perhaps of a load that varies: what counts is whether it fell behind.
+        let behind = growing && mean_of(evidence, |e| e.achieved_over_offered) < KEPT_UP;
+        let verdict = if behind { Verdict::Unstable } else { Verdict::Stable };
+        let reason = format!("{:.1} in flight in the first half, {:.1} in the second", first, last);
+        return say(verdict, reason);
+    }
+    if growing && fuller > FULLER {
+        let rate = growth_per_s.mean;
+        return say(Verdict::Unstable, format!("in flight grows by {rate:.3} requests every second"));
+    }
+    if last < FEW_IN_FLIGHT {
+        return say(Verdict::Stable, format!("{last:.2} in flight on average"));
+    }
+    if fuller > FULLER {
+        return say(Verdict::Undecided, format!("the second half is {fuller:.2} x as full as the first"));
+    }
+    let correlation = batch_correlation(evidence);
+    if correlation > BATCH_CORRELATION {
+        let reason = format!(
+            "the backlog wanders over times as long as the run (batch correlation {correlation:.2}); run longer"
+        );
+        return say(Verdict::Undecided, reason);
+    }
+    say(Verdict::Stable, format!("second half {fuller:.2} x as full as the first, no growth"))
+}
+
+/// Decides a point that its own runs left undecided, if its rate is clearly below or above the throughput
+/// of the saturated system.
+#[must_use]
+pub fn judge_by_saturation(undecided: Stability, rate_per_s: f64, saturated_per_s: Estimate) -> Stability {
+    let Stability { growth_per_s, reason, .. } = undecided;
+    let limit = saturated_per_s.mean;
+    let (verdict, side) = if rate_per_s < saturated_per_s.lower() {
+        (Verdict::Stable, "below")
+    } else if rate_per_s > saturated_per_s.upper() {
+        (Verdict::Unstable, "above")
+    } else {
+        (Verdict::Undecided, "within the interval of")
+    };
+    let reason = format!("{rate_per_s} req/s is {side} the saturated {limit:.2} req/s ({reason})");
+    Stability { verdict, growth_per_s, reason }
+}
+
+fn mean_of(evidence: &[&StabilityEvidence], of: impl Fn(&StabilityEvidence) -> f64) -> f64 {
+    evidence.iter().map(|e| of(e)).sum::<f64>() / evidence.len().max(1) as f64
+}
+
+/// Lag-1 correlation of the batch means about their mean over all replications: near 0 where batches
+/// are independent, near 1 where each run is one long excursion.
+fn batch_correlation(evidence: &[&StabilityEvidence]) -> f64 {
+    let all = || evidence.iter().flat_map(|e| e.batches.iter());
+    let mean = all().sum::<f64>() / all().count().max(1) as f64;
+    let variance = all().map(|b| (b - mean) * (b - mean)).sum::<f64>() / all().count().max(1) as f64;
+    let pairs = || evidence.iter().flat_map(|e| e.batches.windows(2));
+    let covariance =
+        pairs().map(|w| (w[0] - mean) * (w[1] - mean)).sum::<f64>() / pairs().count().max(1) as f64;
+    if variance > 0.0 { covariance / variance } else { 0.0 }
+}

@@ -1,0 +1,161 @@
+//! A grid of scenarios: every combination of the axes' values, each run as often as its plan says.
+//!
+//! One run is one thread; parallelism is across runs. Longer points start first, so that no core idles
+//! at the end; results are folded in grid order, so that they do not depend on the number of threads.
+
+use rayon::prelude::*;
+
+use super::point::{Point, run_once};
+use super::reading::{CurveReading, read_curve};
+use crate::catalog::Catalog;
+use crate::engine::EngineError;
+use crate::metrics::RunSummary;
+use crate::scenario::{Axis, AxisValue, Document, Override, RunLength, Scenario, ScenarioErrors};
+
+/// Told how far a sweep has come; called from many threads.
+pub trait Progress: Sync {
+    /// So many runs are to be done.
+    fn total(&self, runs: u64);
+    /// So many more are done.
+    fn done(&self, runs: u64);
+}
+
+/// Nobody watches.
+#[derive(Clone, Copy, Debug)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn total(&self, _runs: u64) {}
+    fn done(&self, _runs: u64) {}
+}
+
+/// A sweep's result: points in grid order and, for a curve, what it says.
+#[derive(Clone, Debug)]
+pub struct SweepResult {
+    /// The scenario without the axes' values.
+    pub base: Scenario,
+    /// The keys of the axes.
+    pub axes: Vec<String>,
+    pub points: Vec<Point>,
+    /// Present where the only axis is a load.
+    pub reading: Option<CurveReading>,
+}
+
+/// Why a sweep could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    #[error("{0}")]
+    Scenario(#[from] ScenarioErrors),
+    #[error("{0}")]
+    Engine(#[from] EngineError),
+    #[error(
+        "the scenario has no [sweep] table: add one, for example \"arrivals.poisson.rate_per_s\" = {{ from = 1, to = 20, points = 20 }}"
+    )]
+    NoAxes,
+    #[error("the sweep has {0} points; the most is {MAX_POINTS}")]
+    TooManyPoints(u128),
+}
+
+/// The largest grid: beyond it the answer is a smaller grid, not a longer wait.
+pub const MAX_POINTS: u128 = 1_000_000;
+
+/// Runs the grid that the document's `[sweep]` table describes.
+///
+/// # Errors
+/// [`SweepError`]: an invalid scenario (of any point, found before anything runs), no axes, or a run
+/// that could not go on.
+pub fn sweep(
+    document: &Document,
+    catalog: &Catalog,
+    progress: &dyn Progress,
+) -> Result<SweepResult, SweepError> {
+    let base = document.scenario(catalog)?;
+    if base.sweep.is_empty() {
+        return Err(SweepError::NoAxes);
+    }
+    let points = base.sweep.iter().map(|axis| axis.values.len() as u128).product();
+    if points > MAX_POINTS {
+        return Err(SweepError::TooManyPoints(points));
+    }
+    let scenarios = grid(&base.sweep)
+        .map(|coordinates| scenario_at(document, catalog, &base.sweep, coordinates))
+        .collect::<Result<Vec<_>, _>>()?;
+    let points = run_all(scenarios, progress)?;
+    let reading = match base.sweep.as_slice() {
+        [axis] => read_curve(&axis.key, &points)?,
+        _ => None,
+    };
+    let axes = base.sweep.iter().map(|axis| axis.key.clone()).collect();
+    Ok(SweepResult { base, axes, points, reading })
+}
+
+/// Every combination of the axes' values, the last axis fastest.
+fn grid(axes: &[Axis]) -> impl Iterator<Item = Vec<AxisValue>> {
+    let total: usize = axes.iter().map(|axis| axis.values.len()).product();
+    (0..total).map(move |index| {
+        let mut rest = index;
+        let mut coordinates: Vec<AxisValue> = axes
+            .iter()
+            .rev()
+            .map(|axis| {
+                let value = axis.values[rest % axis.values.len()].clone();
+                rest /= axis.values.len();
+                value
+            })
+            .collect();
+        coordinates.reverse();
+        coordinates
+    })
+}
+
+fn scenario_at(
+    document: &Document,
+    catalog: &Catalog,
+    axes: &[Axis],
+    coordinates: Vec<AxisValue>,
+) -> Result<(Vec<AxisValue>, Scenario), ScenarioErrors> {
+    let changes: Vec<Override> =
+        axes.iter().zip(&coordinates).map(|(axis, value)| Override::point(&axis.key, value)).collect();
+    let scenario = document.with_overrides(&changes)?.scenario(catalog)?;
+    Ok((coordinates, scenario))
+}
+
+fn run_all(
+    scenarios: Vec<(Vec<AxisValue>, Scenario)>,
+    progress: &dyn Progress,
+) -> Result<Vec<Point>, EngineError> {
+    let mut tasks: Vec<(usize, u32)> = scenarios
+        .iter()
+        .enumerate()
+        .flat_map(|(at, (_, scenario))| (0..scenario.run.replications).map(move |r| (at, r)))
+        .collect();
+    progress.total(tasks.len() as u64);
+    tasks.sort_by(|a, b| work(&scenarios[b.0].1).total_cmp(&work(&scenarios[a.0].1)).then(a.cmp(b)));
+    let mut results = tasks
+        .par_iter()
+        .with_max_len(1)
+        .map(|&(at, replication)| {
+            let summary = run_once(&scenarios[at].1, replication)?;
+            progress.done(1);
+            Ok(((at, replication), summary))
+        })
+        .collect::<Result<Vec<((usize, u32), RunSummary)>, EngineError>>()?;
+    results.sort_by_key(|(task, _)| *task);
+    let mut results = results.into_iter().map(|(_, summary)| summary);
+    let points: Vec<Point> = scenarios
+        .into_iter()
+        .map(|(coordinates, scenario)| {
+            let runs = results.by_ref().take(scenario.run.replications as usize).collect();
+            Point::new(coordinates, scenario, runs)
+        })
+        .collect();
+    points.into_par_iter().map(Point::settled).collect()
+}
+
+/// A guess at how long a run takes, only to start the longest first: its requests.
+fn work(scenario: &Scenario) -> f64 {
+    match scenario.run.length {
+        RunLength::Requests(requests) => requests as f64,
+        RunLength::DurationS(seconds) => seconds * scenario.workload.arrivals.rate_per_s().unwrap_or(1.0),
+    }
+}
