@@ -1,0 +1,84 @@
+//! Why a command failed, and with which exit code.
+
+use std::io;
+
+use super::Outcome;
+use crate::catalog::CatalogError;
+use crate::engine::EngineError;
+use crate::experiment::SweepError;
+use crate::report::explain::NothingToExplain;
+use crate::report::files::WriteError;
+use crate::scenario::ScenarioErrors;
+
+/// Anything that keeps a command from giving its answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error(transparent)]
+    Scenario(#[from] ScenarioErrors),
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Sweep(SweepError),
+    #[error(transparent)]
+    Explain(#[from] NothingToExplain),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("cannot write to standard output: {0}")]
+    Output(io::Error),
+    #[error("cannot print the result: {0}")]
+    Format(String),
+    #[error("cannot use {threads} threads: {source}")]
+    Threads { threads: u16, source: rayon::ThreadPoolBuildError },
+    #[error(
+        "the scenario promises nothing to check; give a class an objective: slo = {{ ttft_p99_ms = 500 }}"
+    )]
+    NothingToCheck,
+    #[error("--format {0} is not for this command")]
+    WrongFormat(&'static str),
+}
+
+impl From<SweepError> for Failure {
+    fn from(error: SweepError) -> Self {
+        match error {
+            SweepError::Scenario(errors) => Self::Scenario(errors),
+            other => Self::Sweep(other),
+        }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Format(error.to_string())
+    }
+}
+
+impl From<csv::Error> for Failure {
+    fn from(error: csv::Error) -> Self {
+        Self::Format(error.to_string())
+    }
+}
+
+impl Failure {
+    /// Whether the reader of our output went away, as `head` does.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    pub const fn outcome(&self) -> Outcome {
+        match self {
+            Self::Format(_) => Outcome::Fault,
+            _ => Outcome::BadInput,
+        }
+    }
+
+    /// The message, as a compiler would show it.
+    pub fn render(&self, colour: bool) -> String {
+        match self {
+            Self::Scenario(errors) => errors.render(colour),
+            other if colour => format!("\u{1b}[1;31merror\u{1b}[0m: {other}"),
+            other => format!("error: {other}"),
+        }
+    }
+}

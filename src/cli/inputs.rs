@@ -1,0 +1,78 @@
+//! From arguments to a scenario, the catalog and the place for files.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::args::{Common, Data};
+use super::console::Console;
+use super::error::Failure;
+use crate::catalog::Catalog;
+use crate::report::files::{Origin, WriteError};
+use crate::scenario::{Document, Override};
+
+/// Where calibration data is looked for from the working directory.
+const CALIBRATION: &str = "calibration";
+/// Where results go from the working directory.
+const OUTPUT: &str = "output";
+
+/// The calibration data that the arguments name.
+pub(super) fn catalog(data: &Data) -> Catalog {
+    Catalog::new(Some(data.calibration.as_deref().unwrap_or(Path::new(CALIBRATION))))
+}
+
+/// A scenario as the arguments change it.
+pub(super) struct Inputs {
+    pub catalog: Catalog,
+    pub document: Document,
+    /// The file and every change to it, as text.
+    text: String,
+}
+
+impl Inputs {
+    /// Reads the scenario, applies `--set` and `--seed`, sets the number of threads.
+    pub fn read(common: &Common) -> Result<Self, Failure> {
+        if let Some(threads) = common.threads {
+            rayon::ThreadPoolBuilder::new()
+                .num_threads(usize::from(threads))
+                .build_global()
+                .map_err(|source| Failure::Threads { threads, source })?;
+        }
+        let mut changes = common.set.iter().map(|set| Override::parse(set)).collect::<Result<Vec<_>, _>>()?;
+        changes.extend(common.seed.map(|seed| Override::new("seed", &seed.to_string())));
+        let document = Document::load(&common.scenario)?;
+        let mut text = document.text().to_owned();
+        for change in &changes {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{} = {}", change.key, change.value);
+        }
+        Ok(Self { catalog: catalog(&common.data), document: document.with_overrides(&changes)?, text })
+    }
+
+    /// What the files of `command` say they came from.
+    pub fn origin(&self, command: &'static str) -> Origin<'_> {
+        Origin { command, input: &self.text }
+    }
+}
+
+/// The folder for files: `--out`, else one named as the scenario under `output`.
+fn folder(common: &Common) -> PathBuf {
+    common.out.clone().unwrap_or_else(|| {
+        let stem = Path::new(&common.scenario).file_stem().unwrap_or_default();
+        Path::new(OUTPUT).join(stem)
+    })
+}
+
+/// Writes files unless told not to, and says where they are.
+pub(super) fn write_files(
+    common: &Common,
+    console: &Console,
+    write: impl FnOnce(&Path) -> Result<Vec<String>, WriteError>,
+) -> Result<(), Failure> {
+    if common.no_files {
+        return Ok(());
+    }
+    let dir = folder(common);
+    let names = write(&dir)?;
+    console.note(&format!("wrote {}: {}", dir.display(), names.join(", ")));
+    Ok(())
+}

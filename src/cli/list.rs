@@ -1,0 +1,50 @@
+//! `knee list`: the names that scenarios can use.
+
+use super::Outcome;
+use super::args::{Kind, ListArgs};
+use super::console::Console;
+use super::error::Failure;
+use super::inputs::catalog;
+use crate::catalog::Catalog;
+use crate::report::table::{MAX_WIDTH, wrapped};
+use crate::scenario::scenario_names;
+
+/// Width of the kinds' column.
+const KIND_WIDTH: usize = 12;
+
+pub(super) fn run(args: &ListArgs, console: &Console) -> Result<Outcome, Failure> {
+    let catalog = catalog(&args.data);
+    let text = match args.kind {
+        Some(kind) => names(kind, &catalog).join("\n") + "\n",
+        None => Kind::ALL.iter().map(|kind| paragraph(*kind, &catalog)).collect(),
+    };
+    console.result(&text)?;
+    Ok(Outcome::Done)
+}
+
+pub(super) fn names(kind: Kind, catalog: &Catalog) -> Vec<String> {
+    match kind {
+        Kind::Hardware => catalog.hardware_names(),
+        Kind::Models => catalog.model_names(),
+        Kind::Engines => engines(catalog),
+        Kind::Profiles => catalog.profile_names(),
+        Kind::Scenarios => scenario_names(),
+    }
+}
+
+/// Engines, and the one that needs no model or GPU.
+fn engines(catalog: &Catalog) -> Vec<String> {
+    let tabled = catalog.engine_versions().into_iter().map(|(engine, _)| engine);
+    tabled.chain(["synthetic".to_owned()]).collect()
+}
+
+/// A kind and its names, wrapped.
+fn paragraph(kind: Kind, catalog: &Catalog) -> String {
+    let lines = wrapped(&names(kind, catalog).join(", "), MAX_WIDTH - KIND_WIDTH);
+    let head = |position| if position == 0 { kind.name() } else { "" };
+    lines
+        .iter()
+        .enumerate()
+        .map(|(position, line)| format!("{:<KIND_WIDTH$}{line}\n", head(position)))
+        .collect()
+}

@@ -1,0 +1,97 @@
+//! The command line: arguments in, an answer on standard output, an exit code.
+//!
+//! Results go to standard output, everything else (progress, notes, warnings, errors) to standard error. One file per
+//! command; [`run`] is called by `main` and returns what the process should end with.
+
+mod args;
+mod console;
+mod error;
+mod explain;
+mod inputs;
+mod list;
+mod one_load;
+mod progress;
+mod show;
+mod sweep;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Command};
+use console::Console;
+use error::Failure;
+
+/// How a command ended, by exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The answer is yes, or the work is done.
+    Done = 0,
+    /// The objectives cannot be met.
+    ObjectivesMissed = 1,
+    /// The input is wrong.
+    BadInput = 2,
+    /// A fault of this program.
+    Fault = 3,
+}
+
+/// Runs the command in `arguments` (the program's name first) and says how the process should end.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(message) => {
+            // Help and version are answers; everything else is wrong input. A closed pipe is nobody's fault.
+            let _ = message.print();
+            return if message.use_stderr() { Outcome::BadInput } else { Outcome::Done };
+        }
+    };
+    let console = Console::new(cli.quiet());
+    let outcome = match &cli.command {
+        None => introduce(&console),
+        Some(Command::Run(arguments)) => one_load::run(arguments, &console),
+        Some(Command::Sweep(arguments)) => sweep::run(arguments, &console),
+        Some(Command::Explain(arguments)) => explain::run(arguments, &console),
+        Some(Command::List(arguments)) => list::run(arguments, &console),
+        Some(Command::Show(arguments)) => show::run(arguments, &console),
+    };
+    match outcome {
+        Ok(outcome) => outcome,
+        // The reader of our output has seen enough.
+        Err(failure) if failure.is_broken_pipe() => Outcome::Done,
+        Err(failure) => {
+            console.error(&failure);
+            failure.outcome()
+        }
+    }
+}
+
+const INTRODUCTION: &str = "\
+knee simulates LLM serving: how much load a deployment carries before its users notice, and why.
+
+  knee sweep chat-h100      the throughput-latency curve of a chat service on one H100, with its knee
+  knee run chat-h100        one load of it, as `vllm bench serve` would print it
+  knee explain chat-h100    where its memory and the time of a step go
+  knee list                 GPUs, models, engines, profiles and scenarios it knows
+
+A scenario is a TOML file; any of its keys can be set: --set arrivals.poisson.rate_per_s=20
+`knee show scenario chat-h100` prints one to start from. `knee --help` lists every command.
+";
+
+fn introduce(console: &Console) -> Result<Outcome, Failure> {
+    console.result(INTRODUCTION)?;
+    Ok(Outcome::Done)
+}
+
+/// The definition of the command line, for its own test.
+#[must_use]
+pub fn definition() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::definition().debug_assert();
+    }
+}

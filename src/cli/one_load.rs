@@ -1,0 +1,36 @@
+//! `knee run`: one load.
+
+use super::Outcome;
+use super::args::{Format, RunArgs};
+use super::console::Console;
+use super::error::Failure;
+use super::inputs::{Inputs, write_files};
+use crate::experiment::{SloVerdict, run_point};
+use crate::report::{csv, files, json, table};
+
+pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure> {
+    let inputs = Inputs::read(&args.common)?;
+    let scenario = inputs.document.scenario(&inputs.catalog)?;
+    for warning in &scenario.warnings {
+        console.warning(warning);
+    }
+    if args.check && scenario.workload.classes.iter().all(|class| class.slo.objectives.is_empty()) {
+        return Err(Failure::NothingToCheck);
+    }
+    let point = run_point(&scenario)?;
+    // A folder that cannot be written must not cost the answer: it is printed first, then the failure.
+    let written =
+        write_files(&args.common, console, |dir| files::write_run(dir, &point, inputs.origin("run")));
+    match args.common.format {
+        Format::Table => console.result(&table::run(&point, console.look()))?,
+        Format::Json => console.result(&json::run(&point)?)?,
+        Format::Csv => {
+            let bytes = csv::points(&[], std::slice::from_ref(&point))?;
+            console.result(&String::from_utf8_lossy(&bytes))?;
+        }
+    }
+    written?;
+    // "Not shown to hold" is no yes: a check passes only with its confidence bound.
+    let met = point.slo == SloVerdict::Met;
+    Ok(if args.check && !met { Outcome::ObjectivesMissed } else { Outcome::Done })
+}

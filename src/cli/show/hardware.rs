@@ -1,0 +1,68 @@
+//! A GPU.
+
+use super::Page;
+use crate::catalog::{Hardware, Kernels};
+use crate::report::format::{chosen, gib, number};
+
+pub(super) fn describe(gpu: &Hardware) -> String {
+    let mut page = Page::new(format!("{} ({})", gpu.title, gpu.name));
+    page.line("memory", format!("{} GiB as the driver reports it", gib(gpu.memory_bytes)));
+    page.line("bandwidth", format!("{} TB/s", number(gpu.memory_bandwidth_bytes_per_s / 1e12)));
+    page.line("dense peak", peaks(gpu));
+    let link = format!(
+        "{}, {} GB/s each way, joins {} GPUs",
+        gpu.link_name,
+        number(gpu.link_bytes_per_s / 1e9),
+        gpu.link_domain
+    );
+    page.line("link", link);
+    page.line(
+        "price",
+        match &gpu.price {
+            Some(price) => {
+                format!("${:.2} per GPU-hour ({}, {})", price.usd_per_gpu_hour, price.date, price.source)
+            }
+            None => "none known; set cost.gpu_hour_usd".to_owned(),
+        },
+    );
+    page.line("source", &gpu.source);
+    kernels(&mut page, &gpu.kernels);
+    page.text()
+}
+
+fn peaks(gpu: &Hardware) -> String {
+    let tera = |name: &str, flops: Option<f64>| flops.map(|flops| format!("{name} {}", chosen(flops / 1e12)));
+    let parts = [
+        tera("bf16", Some(gpu.bf16_flops)),
+        tera("fp8", gpu.fp8_flops),
+        tera("fp4", gpu.fp4_flops),
+        tera("int8", gpu.int8_ops),
+    ];
+    let known: Vec<String> = parts.into_iter().flatten().collect();
+    format!("{} TFLOP/s", known.join(", "))
+}
+
+fn kernels(page: &mut Page, kernels: &Kernels) {
+    let standing = if kernels.estimated { "estimated" } else { "measured" };
+    let mut text = format!(
+        "{standing}; of the peaks above: bf16 compute {}, weights {}; KV reading {}, prefill attention {}",
+        number(kernels.bf16_compute),
+        number(kernels.bf16_memory),
+        number(kernels.kv_memory),
+        number(kernels.attention_compute)
+    );
+    if let (Some(compute), Some(memory)) = (kernels.fp8_compute, kernels.fp8_memory) {
+        text += &format!("; fp8 compute {}, weights {}", number(compute), number(memory));
+    }
+    page.line("kernels", text);
+    for point in &kernels.all_reduce {
+        let text = format!(
+            "{} GPUs: {} us + {} GB/s",
+            point.gpus,
+            number(point.startup_s * 1e6),
+            number(point.bus_bytes_per_s / 1e9)
+        );
+        page.line("all-reduce", text);
+    }
+    page.line("source", &kernels.source);
+}

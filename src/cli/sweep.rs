@@ -1,0 +1,39 @@
+//! `knee sweep`: the throughput-latency curve.
+
+use std::collections::BTreeSet;
+
+use super::Outcome;
+use super::args::{Common, Format};
+use super::console::Console;
+use super::error::Failure;
+use super::inputs::{Inputs, write_files};
+use super::progress::Bar;
+use crate::experiment;
+use crate::report::{csv, files, json, table};
+
+pub(super) fn run(common: &Common, console: &Console) -> Result<Outcome, Failure> {
+    let inputs = Inputs::read(common)?;
+    let bar = Bar::new(console);
+    let result = experiment::sweep(&inputs.document, &inputs.catalog, &bar);
+    bar.clear();
+    let result = result?;
+    // Points may warn of what the base does not: each text once, in a fixed order.
+    let of_points = result.points.iter().flat_map(|point| &point.scenario.warnings);
+    let warnings: BTreeSet<&String> = result.base.warnings.iter().chain(of_points).collect();
+    for warning in warnings {
+        console.warning(warning);
+    }
+    // A folder that cannot be written must not cost the answer: it is printed first, then the failure.
+    let written =
+        write_files(common, console, |dir| files::write_sweep(dir, &result, inputs.origin("sweep")));
+    match common.format {
+        Format::Table => console.result(&table::sweep(&result, console.look()))?,
+        Format::Json => console.result(&json::sweep(&result)?)?,
+        Format::Csv => {
+            let bytes = csv::points(&result.axes, &result.points)?;
+            console.result(&String::from_utf8_lossy(&bytes))?;
+        }
+    }
+    written?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,238 @@
+//! The parts that all charts share: title, axes, direct labels, marked loads, the unstable region.
+
+use super::picture::{Anchor, At, HEIGHT, Picture, Rgb, TextLook, WIDTH, text_width};
+use super::scale::Scale;
+use crate::report::format::{chosen, number};
+
+/// Okabe and Ito's colours, which people with any colour vision can tell apart.
+pub mod palette {
+    use super::Rgb;
+    pub const BLUE: Rgb = (0, 114, 178);
+    pub const VERMILLION: Rgb = (213, 94, 0);
+    pub const GREEN: Rgb = (0, 158, 115);
+    pub const PURPLE: Rgb = (170, 68, 153);
+    pub const INK: Rgb = (34, 34, 34);
+    pub const GREY: Rgb = (105, 105, 105);
+    pub const FAINT: Rgb = (226, 226, 226);
+    pub const WHITE: Rgb = (255, 255, 255);
+    pub const SHADE: Rgb = (251, 236, 226);
+}
+
+use palette::{FAINT, GREY, INK, SHADE};
+
+const MARGIN: f64 = 40.0;
+const TITLE_SIZE: f64 = 38.0;
+const SUBTITLE_SIZE: f64 = 23.0;
+const TICK_SIZE: f64 = 24.0;
+/// Size of the labels beside lines.
+pub const LABEL_SIZE: f64 = 25.0;
+const LABEL_PITCH: f64 = 29.0;
+
+/// A text of the charts' usual kind.
+#[must_use]
+pub const fn look(size: f64, colour: Rgb, anchor: Anchor) -> TextLook {
+    TextLook { size, colour, anchor, bold: false }
+}
+
+/// Title (the finding) and subtitle (what was simulated), cut to fit.
+pub fn title(picture: &mut Picture, finding: &str, subtitle: &str) {
+    let bold = TextLook { bold: true, ..look(TITLE_SIZE, INK, Anchor::Left) };
+    let room = f64::from(WIDTH) - 2.0 * MARGIN;
+    picture.text((MARGIN, 48.0), fitted(finding, TITLE_SIZE, true, room), bold);
+    let subtitle = fitted(subtitle, SUBTITLE_SIZE, false, room);
+    picture.text((MARGIN, 95.0), subtitle, look(SUBTITLE_SIZE, GREY, Anchor::Left));
+}
+
+/// `text`, with its end cut off where it is wider than `room`.
+fn fitted(text: &str, size: f64, bold: bool, room: f64) -> String {
+    let mut text = text.to_owned();
+    if text_width(&text, size, bold) <= room {
+        return text;
+    }
+    while !text.is_empty() && text_width(&format!("{text}…"), size, bold) > room {
+        text.pop();
+    }
+    text + "…"
+}
+
+/// A rectangle with two scales.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    pub left: f64,
+    pub top: f64,
+    pub right: f64,
+    pub bottom: f64,
+    pub x: Scale,
+    pub y: Scale,
+}
+
+impl Frame {
+    /// The usual frame, with room for direct labels at its right.
+    #[must_use]
+    pub fn new(x: Scale, y: Scale) -> Self {
+        Self {
+            left: 130.0,
+            top: 228.0,
+            right: f64::from(WIDTH) - 310.0,
+            bottom: f64::from(HEIGHT) - 110.0,
+            x,
+            y,
+        }
+    }
+
+    /// Position of a value pair.
+    #[must_use]
+    pub fn at(&self, x: f64, y: f64) -> At {
+        (self.x_at(x), self.y_at(y))
+    }
+
+    /// Horizontal position of a value.
+    #[must_use]
+    pub fn x_at(&self, x: f64) -> f64 {
+        self.left + self.x.position(x) * (self.right - self.left)
+    }
+
+    /// Vertical position of a value.
+    #[must_use]
+    pub fn y_at(&self, y: f64) -> f64 {
+        self.bottom - self.y.position(y) * (self.bottom - self.top)
+    }
+
+    /// Grid lines, ticks and the names of the axes; the vertical axis' name stands above it, to be read upright.
+    pub fn axes(&self, picture: &mut Picture, x_name: &str, y_name: &str) {
+        for tick in self.y.ticks() {
+            let y = self.y_at(tick);
+            picture.line(vec![(self.left, y), (self.right, y)], FAINT, 1.5);
+            picture.text((self.left - 14.0, y), tick_label(tick), look(TICK_SIZE, GREY, Anchor::Right));
+        }
+        for tick in self.x.ticks() {
+            let x = self.x_at(tick);
+            picture.line(vec![(x, self.bottom), (x, self.bottom + 8.0)], GREY, 1.5);
+            picture.text((x, self.bottom + 26.0), tick_label(tick), look(TICK_SIZE, GREY, Anchor::Centre));
+        }
+        picture.line(vec![(self.left, self.bottom), (self.right, self.bottom)], GREY, 2.0);
+        let middle = f64::midpoint(self.left, self.right);
+        picture.text((middle, self.bottom + 70.0), x_name, look(LABEL_SIZE, INK, Anchor::Centre));
+        picture.text((MARGIN, 146.0), y_name, look(LABEL_SIZE, INK, Anchor::Left));
+    }
+
+    /// Shades the loads above `from`, where the backlog grows.
+    pub fn unstable(&self, picture: &mut Picture, from: f64) {
+        let left = self.x_at(from);
+        if self.right - left < 2.0 {
+            return;
+        }
+        picture.rectangle((left, self.top), (self.right, self.bottom), SHADE);
+    }
+
+    /// A line of values, leaving out the pairs that the scales do not hold.
+    pub fn curve(&self, picture: &mut Picture, values: &[(f64, f64)], colour: Rgb, line: Line) {
+        let points: Vec<At> = values
+            .iter()
+            .filter(|(x, y)| self.x.holds(*x) && y.is_finite())
+            .map(|(x, y)| self.at(*x, *y))
+            .collect();
+        match line {
+            Line::Thick => picture.line(points.clone(), colour, 4.5),
+            Line::Thin => picture.line(points.clone(), colour, 3.0),
+            Line::Dashed => picture.dashed(&points, colour, 3.0, 10.0),
+        }
+        if line == Line::Thick {
+            for point in points {
+                picture.dot(point, 6.5, colour);
+            }
+        }
+    }
+
+    /// Labels at the ends of lines on a ground of one colour, moved apart where they would touch.
+    pub fn end_labels(&self, picture: &mut Picture, mut labels: Vec<EndLabel>, ground: Rgb) {
+        labels.sort_by(|a, b| a.at.1.total_cmp(&b.at.1));
+        let mut heights: Vec<f64> = labels.iter().map(|label| label.at.1).collect();
+        spread(&mut heights, LABEL_PITCH, self.top + 17.0, self.bottom - 17.0);
+        for (label, y) in labels.iter().zip(heights) {
+            let style = TextLook { bold: label.bold, ..look(LABEL_SIZE, label.colour, Anchor::Left) };
+            picture.text_on(ground, (label.at.0 + 16.0, y), &label.text, style);
+        }
+    }
+
+    /// Vertical lines at loads and the left edges of regions, named above the frame.
+    pub fn marks(&self, picture: &mut Picture, marks: &[Mark]) {
+        let mut marks = marks.to_vec();
+        marks.sort_by(|a, b| a.load.total_cmp(&b.load));
+        let row = self.top - 18.0;
+        // The leftmost name ends at its line and the others begin at theirs; one that would touch its neighbour is
+        // set a row higher.
+        let mut free_from = [0.0_f64; 2];
+        for (position, mark) in marks.iter().enumerate() {
+            let x = self.x_at(mark.load);
+            let width = text_width(&mark.name, LABEL_SIZE, true);
+            let to_the_left = position == 0 && marks.len() > 1 && x - width > self.left;
+            let left = if to_the_left { x - width } else { x.min(f64::from(WIDTH) - width - 8.0) };
+            let raised = usize::from(left < free_from[0] + 14.0 && left >= free_from[1] + 14.0);
+            free_from[raised] = left + width;
+            let y = row - raised as f64 * LABEL_PITCH;
+            if mark.line {
+                picture.dashed(&[(x, self.top - 2.0), (x, self.bottom)], mark.colour, 3.0, 7.0);
+            }
+            let style = TextLook { bold: true, ..look(LABEL_SIZE, mark.colour, Anchor::Left) };
+            picture.text((left, y), mark.name.clone(), style);
+        }
+    }
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    Thick,
+    Thin,
+    Dashed,
+}
+
+/// The name of a line at its end.
+#[derive(Clone, Debug)]
+pub struct EndLabel {
+    pub at: At,
+    pub text: String,
+    pub colour: Rgb,
+    pub bold: bool,
+}
+
+/// A load worth naming.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    pub load: f64,
+    /// Whether a line stands at it, or it is the edge of a region.
+    pub line: bool,
+    pub name: String,
+    pub colour: Rgb,
+}
+
+fn tick_label(tick: f64) -> String {
+    if tick != 0.0 && tick.abs() < 0.01 { number(tick) } else { chosen(tick) }
+}
+
+/// Moves sorted positions apart to at least `pitch` within `low..=high`, each as little as a sweep allows.
+fn spread(positions: &mut [f64], pitch: f64, low: f64, high: f64) {
+    let mut floor = low;
+    for position in positions.iter_mut() {
+        *position = position.max(floor);
+        floor = *position + pitch;
+    }
+    let mut ceiling = high;
+    for position in positions.iter_mut().rev() {
+        *position = position.min(ceiling);
+        ceiling = *position - pitch;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread;
+
+    #[test]
+    fn labels_are_moved_apart_and_stay_inside() {
+        let mut positions = [5.0, 6.0, 7.0, 99.0, 99.5];
+        spread(&mut positions, 10.0, 0.0, 100.0);
+        assert_eq!(positions, [5.0, 15.0, 25.0, 90.0, 100.0]);
+    }
+}

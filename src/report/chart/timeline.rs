@@ -1,0 +1,129 @@
+//! Requests in flight and KV use over the time of a run.
+
+use super::frame::palette::{BLUE, FAINT, GREY, INK, SHADE, VERMILLION, WHITE};
+use super::picture::{Anchor, At, HEIGHT, Rgb, WIDTH};
+use super::{EndLabel, Frame, LABEL_SIZE, Line, Picture, Scale, look, subtitle, title};
+use crate::engine::Server;
+use crate::experiment::{Point, Verdict};
+use crate::metrics::{RunSummary, TimelineBin};
+use crate::report::fold;
+use crate::report::format::{mean, percent};
+use crate::report::{provenance, reading};
+
+/// Share of the height that the upper panel takes, and what lies between the panels.
+const SPLIT: f64 = 0.56;
+const GAP: f64 = 100.0;
+const RUNNING: Rgb = (214, 232, 243);
+const OUTSIDE: Rgb = (240, 240, 240);
+
+/// The chart of the first replication; `None` without a timeline.
+#[must_use]
+pub fn timeline(point: &Point) -> Option<Picture> {
+    let run = point.runs.first().filter(|run| run.timeline.len() > 1)?;
+    let last = run.timeline.last()?;
+    let end_s = last.start_s + last.span_s;
+    let most = run.timeline.iter().fold(0.0_f64, |most, bin| most.max(bin.in_flight));
+    let whole = Frame {
+        top: 215.0,
+        right: f64::from(WIDTH) - 190.0,
+        ..Frame::new(Scale::linear_to(end_s), Scale::linear_from_zero(most * 1.08))
+    };
+    let mut picture = Picture::default();
+    let load = provenance::load(&point.scenario);
+    title(&mut picture, &finding(point), &format!("{load}; {}", subtitle(&point.scenario)));
+    if matches!(point.scenario.system.server, Server::Llm(_)) {
+        let height = f64::from(HEIGHT) - 110.0 - whole.top;
+        let upper = Frame { bottom: whole.top + height * SPLIT, ..whole };
+        let lower = Frame { top: upper.bottom + GAP, y: Scale::linear_by(100.0, 50.0), ..whole };
+        requests(run, &upper, end_s, "", &mut picture);
+        kv_use(run, &lower, end_s, &mut picture);
+    } else {
+        requests(run, &whole, end_s, "time, s", &mut picture);
+    }
+    Some(picture)
+}
+
+/// Running and waiting requests, stacked: the upper edge is what is in flight.
+fn requests(run: &RunSummary, frame: &Frame, end_s: f64, x_name: &str, picture: &mut Picture) {
+    outside_window(run, frame, end_s, picture);
+    let running = series(run, |bin| bin.running);
+    let in_flight = series(run, |bin| bin.in_flight);
+    picture.area(between(frame, &in_flight, &running), SHADE);
+    let floor = series(run, |_| 0.0);
+    picture.area(between(frame, &running, &floor), RUNNING);
+    for (from, _, name) in outside(run, end_s) {
+        let at = (frame.x_at(from), frame.top - 14.0);
+        picture.text(at, name, look(LABEL_SIZE - 4.0, GREY, Anchor::Left));
+    }
+    frame.axes(picture, x_name, "requests");
+    frame.curve(picture, &in_flight, BLUE, Line::Thin);
+    // Named where the window ends: the drain would pull every name down to zero.
+    let at_end = |values: &[(f64, f64)]| {
+        let inside = values.iter().rev().find(|(time, _)| *time <= run.window.end_s);
+        inside.or(values.last()).map_or(0.0, |pair| pair.1)
+    };
+    let (total, busy) = (at_end(&in_flight), at_end(&running));
+    let label = |value: f64, text: &str, colour: Rgb, bold: bool| EndLabel {
+        at: (frame.right, frame.y_at(value)),
+        text: text.to_owned(),
+        colour,
+        bold,
+    };
+    let mut labels = vec![label(total, "in flight", BLUE, true)];
+    labels.push(label(f64::midpoint(total, busy), "waiting", VERMILLION, false));
+    labels.push(label(busy / 2.0, "running", BLUE, false));
+    frame.end_labels(picture, labels, WHITE);
+}
+
+fn kv_use(run: &RunSummary, frame: &Frame, end_s: f64, picture: &mut Picture) {
+    outside_window(run, frame, end_s, picture);
+    frame.axes(picture, "time, s", "");
+    let name = "KV cache in use, %";
+    picture.text((40.0, frame.top - 36.0), name, look(LABEL_SIZE, INK, Anchor::Left));
+    frame.curve(picture, &series(run, |bin| bin.kv_use * 100.0), VERMILLION, Line::Thin);
+}
+
+/// Middle of each bin, and its value.
+fn series(run: &RunSummary, value: impl Fn(&TimelineBin) -> f64) -> Vec<(f64, f64)> {
+    run.timeline.iter().map(|bin| (bin.start_s + bin.span_s / 2.0, value(bin))).collect()
+}
+
+/// The polygon between two lines.
+fn between(frame: &Frame, upper: &[(f64, f64)], lower: &[(f64, f64)]) -> Vec<At> {
+    let at = |pair: &(f64, f64)| frame.at(pair.0, pair.1);
+    upper.iter().map(at).chain(lower.iter().rev().map(at)).collect()
+}
+
+/// What the result does not describe: warm-up before the window, drain after it.
+fn outside(run: &RunSummary, end_s: f64) -> Vec<(f64, f64, &'static str)> {
+    let all = [(0.0, run.window.start_s, "warm-up"), (run.window.end_s, end_s, "drain")];
+    all.into_iter().filter(|(from, to, _)| to - from > 0.004 * end_s).collect()
+}
+
+fn outside_window(run: &RunSummary, frame: &Frame, end_s: f64, picture: &mut Picture) {
+    for (from, to, _) in outside(run, end_s) {
+        let (left, right) = (frame.x_at(from), frame.x_at(to));
+        picture.rectangle((left, frame.top), (right, frame.bottom), OUTSIDE);
+        picture.line(vec![(left, frame.top), (left, frame.bottom)], FAINT, 1.5);
+        picture.line(vec![(right, frame.top), (right, frame.bottom)], FAINT, 1.5);
+    }
+}
+
+fn finding(point: &Point) -> String {
+    if point.stability.verdict == Verdict::Unstable {
+        return match reading::growth(point) {
+            Some(growth) => format!("Unstable: the backlog grows by {growth} requests every second"),
+            None => "Unstable: the backlog grows".to_owned(),
+        };
+    }
+    let state = reading::capitalised(&reading::state(point));
+    let in_flight = fold::replica_sum(point, |replica| replica.in_flight).map(|value| mean(&value));
+    let mut text = match in_flight {
+        Some(in_flight) => format!("{state}: {in_flight} requests in flight on average"),
+        None => state,
+    };
+    if let Some(kv) = fold::kv_use(point) {
+        text += &format!(", KV cache {} % used", percent(kv.mean));
+    }
+    text
+}

@@ -1,0 +1,109 @@
+//! Where a GPU's memory goes, in vLLM's terms and with vLLM's two start-up lines.
+
+use crate::cost::MemoryBudget;
+use crate::engine::LlmServer;
+use crate::kv::KvSpec;
+use crate::report::format::{count, counted, gib, number, percent, signed_gib};
+use crate::report::table::{Columns, Look, MAX_WIDTH, Tone, wrapped};
+use crate::scenario::Scenario;
+use crate::units::{Blocks, Tokens};
+use crate::workload::Class;
+
+/// The budget as a table: what is reserved, for what, and what is left for the KV cache.
+pub(super) fn budget(memory: &MemoryBudget, tensor_parallel_size: u32) -> Vec<String> {
+    let mut table = Columns::words_last(&["", "GiB", "of total", ""].map(String::from), 1);
+    let total = memory.total as f64;
+    let mut row = |name: &str, text: String, bytes: f64, note: &str| {
+        table.row(&[
+            name.to_owned(),
+            text,
+            format!("{} %", percent((bytes / total).max(0.0))),
+            note.to_owned(),
+        ]);
+    };
+    let usable = total * memory.gpu_memory_utilization;
+    row("total", gib(memory.total), total, "");
+    row("usable", gib(usable as u64), usable, "gpu_memory_utilization");
+    let shard = if tensor_parallel_size > 1 { "one shard" } else { "" };
+    for (name, bytes, note) in [
+        ("- weights", memory.weights, shard),
+        ("- activation peak", memory.activations, "profiling run"),
+        ("- not torch", memory.non_torch, ""),
+        ("- CUDA graphs", memory.graphs, ""),
+    ] {
+        row(name, gib(bytes), bytes as f64, note);
+    }
+    row("= KV cache", signed_gib(memory.kv_available), memory.kv_available as f64, "");
+    table.lines()
+}
+
+/// Blocks that one request of `tokens` tokens holds.
+fn blocks_of(kv: &KvSpec, tokens: Tokens) -> Blocks {
+    kv.blocks_for(tokens).saturating_add(kv.fixed_blocks(tokens)).max(1)
+}
+
+/// Whether a sequence's KV grows by a constant number of bytes per token.
+fn grows_evenly(memory: &MemoryBudget) -> bool {
+    memory.state_blocks == 0 && memory.window_blocks_per_token == 0.0
+}
+
+/// The lines that vLLM logs when it starts.
+pub(super) fn start_up_lines(server: &LlmServer, memory: &MemoryBudget, look: Look) -> Vec<String> {
+    let tokens = u64::from(memory.blocks) * u64::from(memory.block_size);
+    let longest = server.batcher.max_model_len;
+    let concurrency = f64::from(memory.blocks) / f64::from(blocks_of(&server.kv, longest));
+    let mut lines = vec![
+        look.paint(Tone::Quiet, "vLLM would log:"),
+        format!("  GPU KV cache size: {} tokens", count(tokens)),
+        format!(
+            "  Maximum concurrency for {} tokens per request: {concurrency:.2}x",
+            count(u64::from(longest))
+        ),
+    ];
+    if grows_evenly(memory) {
+        lines.push(format!(
+            "({} KV bytes per token over the replica, {} of {} tokens)",
+            count(memory.kv_bytes_per_token),
+            counted(u64::from(memory.blocks), "block"),
+            memory.block_size,
+        ));
+    } else {
+        lines.push(
+            "(windowed or constant-state layers: KV bytes per token are not constant, so the first line counts \
+             growing layers only)"
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+/// How many requests of the workload's own lengths fit at once, beside vLLM's worst case.
+pub(super) fn expected_concurrency(scenario: &Scenario, server: &LlmServer) -> Vec<String> {
+    let Some((input, output)) = mean_lengths(&scenario.workload.classes) else {
+        return Vec::new();
+    };
+    // A sequence grows evenly from its prompt to its end, so over its life it holds half of its output.
+    let held = (input + output / 2.0).max(1.0);
+    let fit = f64::from(server.kv.blocks) / f64::from(blocks_of(&server.kv, held as Tokens));
+    let seqs = server.batcher.max_num_seqs;
+    let limit = if fit < f64::from(seqs) { "the KV cache" } else { "max_num_seqs" };
+    wrapped(
+        &format!(
+            "At this workload's mean lengths ({} in, {} out) {} requests fit at once; max_num_seqs is {}: {limit} limits.",
+            number(input),
+            number(output),
+            number(fit),
+            count(u64::from(seqs)),
+        ),
+        MAX_WIDTH,
+    )
+}
+
+/// Mean prompt and output tokens over the classes, by share.
+pub(super) fn mean_lengths(classes: &[Class]) -> Option<(f64, f64)> {
+    let weighted = |pick: fn((f64, f64)) -> f64| -> f64 {
+        classes.iter().map(|class| class.share * pick(class.lengths.mean_tokens())).sum()
+    };
+    let (input, output) = (weighted(|pair| pair.0), weighted(|pair| pair.1));
+    (input > 0.0).then_some((input, output))
+}

@@ -1,0 +1,42 @@
+//! Why a deployment is as fast as it is: where its memory goes, what a step is made of, which resource binds.
+
+mod json;
+mod memory;
+mod roofline;
+mod steps;
+
+use crate::engine::Server;
+use crate::report::table::{Look, Tone, headline};
+use crate::scenario::Scenario;
+
+pub use json::json;
+pub use roofline::roofline;
+pub use steps::{Resource, mean_step, shares};
+
+/// Why there is nothing to explain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a synthetic server has no memory and no steps to explain; its service time is in the scenario")]
+pub struct NothingToExplain;
+
+/// Memory budget, vLLM's start-up lines, step-time breakdown and what binds, as text.
+///
+/// # Errors
+/// [`NothingToExplain`] for a synthetic server.
+pub fn text(scenario: &Scenario, look: Look) -> Result<String, NothingToExplain> {
+    let (Server::Llm(server), Some(serving)) = (&scenario.system.server, &scenario.serving) else {
+        return Err(NothingToExplain);
+    };
+    let mut lines = headline(scenario, "memory and step time", look);
+    lines.push(String::new());
+    lines.push(look.paint(Tone::Strong, "Memory of one GPU"));
+    lines.extend(memory::budget(&serving.memory, serving.tensor_parallel_size));
+    lines.push(String::new());
+    lines.extend(memory::start_up_lines(server, &serving.memory, look));
+    lines.extend(memory::expected_concurrency(scenario, server));
+    lines.push(String::new());
+    lines.push(look.paint(Tone::Strong, "Time of one step"));
+    lines.extend(steps::table(scenario, server));
+    lines.push(String::new());
+    lines.extend(steps::notes(server, serving));
+    Ok(lines.join("\n") + "\n")
+}

@@ -1,0 +1,193 @@
+//! What a step's time is made of, for a few shapes that bracket what an engine runs.
+
+use super::roofline::{mean_context, most_sequences};
+use crate::cost::{StepShape, StepTerms};
+use crate::engine::{LlmServer, Server};
+use crate::experiment::Point;
+use crate::report::format::{count, latency, number};
+use crate::report::provenance;
+use crate::report::table::{Columns, MAX_WIDTH, wrapped};
+use crate::scenario::{Scenario, Serving};
+use crate::units::Tokens;
+
+/// What a step waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    Compute,
+    Weights,
+    Kv,
+    Head,
+    Overhead,
+    Communication,
+}
+
+impl Resource {
+    /// All of them, in the order of the table's columns.
+    pub const ALL: [Self; 6] =
+        [Self::Compute, Self::Weights, Self::Kv, Self::Head, Self::Overhead, Self::Communication];
+
+    /// In the words of the tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Weights => "weight streaming",
+            Self::Kv => "KV reading",
+            Self::Head => "output head",
+            Self::Overhead => "overhead",
+            Self::Communication => "communication",
+        }
+    }
+
+    /// Seconds of a step that this resource accounts for; over all resources they add up to the step.
+    #[must_use]
+    pub fn seconds(self, terms: &StepTerms) -> f64 {
+        // linear = sqrt(compute² + memory²): each part's due is its share of the sum of squares.
+        let squares = terms.linear_compute_s.powi(2) + terms.linear_memory_s.powi(2);
+        let compute = if squares > 0.0 { terms.linear_compute_s.powi(2) / squares } else { 1.0 };
+        match self {
+            Self::Compute => terms.linear_s * compute + terms.attention_s,
+            Self::Weights => terms.linear_s * (1.0 - compute),
+            Self::Kv => terms.kv_s,
+            Self::Head => terms.head_s,
+            Self::Overhead => terms.overhead_s + terms.sequences_s,
+            Self::Communication => terms.communication_s,
+        }
+    }
+
+    /// The resource that most of a step waits for.
+    #[must_use]
+    pub fn binding(terms: &StepTerms) -> Self {
+        let mut largest = Self::Compute;
+        for resource in Self::ALL {
+            if resource.seconds(terms) > largest.seconds(terms) {
+                largest = resource;
+            }
+        }
+        largest
+    }
+}
+
+/// Name and share of every resource of a step, the largest first.
+#[must_use]
+pub fn shares(terms: &StepTerms) -> Vec<(&'static str, f64)> {
+    let total = terms.total_s();
+    let share = |resource: Resource| (resource.name(), resource.seconds(terms) / total);
+    let mut shares: Vec<(&'static str, f64)> = Resource::ALL.into_iter().map(share).collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    shares
+}
+
+/// A step that `sequences` decoding sequences share, each with `context` tokens.
+pub(super) fn decode_shape(sequences: u32, context: Tokens, window: Tokens) -> StepShape {
+    StepShape {
+        tokens: sequences,
+        sequences,
+        sampled: sequences,
+        decode_context: u64::from(sequences) * u64::from(context),
+        decode_window_context: u64::from(sequences) * u64::from(context.min(window)),
+        ..StepShape::default()
+    }
+}
+
+/// The shapes of the table, with their names.
+pub(super) fn shapes(scenario: &Scenario, server: &LlmServer) -> Vec<(String, StepShape)> {
+    let window = server.cost.window();
+    let batcher = &server.batcher;
+    let context = mean_context(scenario, server);
+    let most = most_sequences(server, context);
+    let mut batches: Vec<u32> = [1, 8, 64, most].into_iter().filter(|batch| *batch <= most).collect();
+    batches.dedup();
+    let mut shapes: Vec<(String, StepShape)> = batches
+        .into_iter()
+        .map(|batch| (format!("decode, batch {batch}"), decode_shape(batch, context, window)))
+        .collect();
+    let budget = batcher.max_num_batched_tokens.min(batcher.max_model_len);
+    let mut prefill = StepShape::default();
+    prefill.add_chunk(0, budget, true, window);
+    shapes.push((format!("prefill, {} tokens", count(u64::from(budget))), prefill));
+    let decodes = most.min(64).min(budget.saturating_sub(1));
+    let mut mixed = decode_shape(decodes, context, window);
+    mixed.add_chunk(0, budget - decodes, true, window);
+    shapes.push((format!("{decodes} decodes + prefill"), mixed));
+    shapes
+}
+
+/// The shapes, term by term.
+pub(super) fn table(scenario: &Scenario, server: &LlmServer) -> Vec<String> {
+    let mut header: Vec<String> = ["", "tokens", "step\nms"].map(String::from).to_vec();
+    header.extend(
+        ["compute\nms", "weights\nms", "KV\nms", "head\nms", "overhead\nms", "comm.\nms"].map(String::from),
+    );
+    header.extend(["tokens/s\nper replica", "\nbinds"].map(String::from));
+    let mut table = Columns::words_last(&header, 1);
+    for (name, shape) in shapes(scenario, server) {
+        let terms = server.cost.terms(&shape);
+        let step = terms.total_s();
+        let mut row = vec![name, count(u64::from(shape.tokens)), number(step * 1e3)];
+        row.extend(Resource::ALL.map(|resource| format!("{:.2}", resource.seconds(&terms) * 1e3)));
+        row.push(number(f64::from(shape.tokens) / step));
+        row.push(Resource::binding(&terms).name().to_owned());
+        table.row(&row);
+    }
+    table.lines()
+}
+
+/// How founded the figures are, and the front end that is no part of a step.
+pub(super) fn notes(server: &LlmServer, serving: &Serving) -> Vec<String> {
+    let values = serving.profile.values.iter().find(|values| values.weight_dtype == serving.weight_dtype);
+    let mut lines = vec![format!(
+        "Every request also spends {} in the front end (HTTP, tokenising).",
+        latency(server.front_end.as_secs_f64())
+    )];
+    if let Some(values) = values {
+        lines.extend(wrapped(&format!(
+            "Efficiencies ({}): compute {}, weights {}, KV {}, attention {} of the datasheet's peaks; {}.",
+            provenance::standing(values.standing),
+            number(values.compute),
+            number(values.memory),
+            number(values.kv_memory),
+            number(values.attention_compute),
+            serving.profile.source,
+        ), MAX_WIDTH));
+    }
+    lines
+}
+
+/// The step of a run's average content and its terms; `None` for a synthetic server or an idle run.
+///
+/// It is the cost of the mean step, not the mean cost of the steps: good for what dominates, not for a latency.
+#[must_use]
+pub fn mean_step(point: &Point) -> Option<(StepShape, StepTerms)> {
+    let Server::Llm(server) = &point.scenario.system.server else {
+        return None;
+    };
+    let replicas = point.runs.iter().flat_map(|run| &run.replicas);
+    let busiest = replicas.max_by_key(|replica| replica.steps)?;
+    let shape = busiest.mean_step;
+    (shape.tokens > 0).then(|| (shape, server.cost.terms(&shape)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_add_up_to_the_step() {
+        let terms = StepTerms {
+            overhead_s: 1.0,
+            sequences_s: 0.5,
+            linear_s: 5.0,
+            linear_compute_s: 3.0,
+            linear_memory_s: 4.0,
+            head_s: 0.25,
+            attention_s: 0.125,
+            kv_s: 2.0,
+            communication_s: 0.75,
+        };
+        let sum: f64 = Resource::ALL.into_iter().map(|resource| resource.seconds(&terms)).sum();
+        assert!((sum - terms.total_s()).abs() < 1e-12);
+        assert_eq!(Resource::binding(&terms), Resource::Weights);
+        assert_eq!(shares(&terms)[0].0, "weight streaming");
+    }
+}

@@ -1,0 +1,182 @@
+//! The files of a run or a sweep, written whole or not at all.
+//!
+//! Everything is first written to a folder beside the others and then moved into place file by file, so that a
+//! reader never sees half a file and a failure leaves what was there before. Nothing in a file depends on the clock,
+//! the machine or the number of threads.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::experiment::{Point, SweepResult};
+use crate::report::chart::{self, Named, PaintError, Picture};
+use crate::report::{csv, json, provenance};
+use crate::scenario::Scenario;
+
+/// What a set of files came from.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// `run`, `sweep`, `explain`.
+    pub command: &'static str,
+    /// Everything that the result depends on besides this version and the calibration data, as text: the scenario
+    /// file and the overrides.
+    pub input: &'a str,
+}
+
+/// Why files could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    #[error("cannot write {}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Paint(#[from] PaintError),
+    #[error("cannot write the result as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("cannot write the result as CSV: {0}")]
+    Csv(#[from] ::csv::Error),
+}
+
+/// Where results and pictures of a run go; returns the files' names.
+///
+/// # Errors
+/// [`WriteError`]; then no file of `dir` was changed unless moving into place itself failed.
+pub fn write_run(dir: &Path, point: &Point, origin: Origin) -> Result<Vec<String>, WriteError> {
+    let mut staged = Staged::new(dir)?;
+    staged.text("summary.json", json::run(point)?.as_bytes())?;
+    staged.text("curve.csv", &csv::points(&[], std::slice::from_ref(point))?)?;
+    staged.charts(&chart::of_run(point))?;
+    staged.finish(&point.scenario, origin)
+}
+
+/// As [`write_run`], for a sweep.
+///
+/// # Errors
+/// As [`write_run`].
+pub fn write_sweep(dir: &Path, result: &SweepResult, origin: Origin) -> Result<Vec<String>, WriteError> {
+    let mut staged = Staged::new(dir)?;
+    staged.text("summary.json", json::sweep(result)?.as_bytes())?;
+    staged.text("curve.csv", &csv::points(&result.axes, &result.points)?)?;
+    staged.charts(&chart::of_sweep(result))?;
+    staged.finish(&result.base, origin)
+}
+
+/// The roofline picture of `knee explain`.
+///
+/// # Errors
+/// As [`write_run`].
+pub fn write_roofline(
+    dir: &Path,
+    scenario: &Scenario,
+    picture: Picture,
+    origin: Origin,
+) -> Result<Vec<String>, WriteError> {
+    let mut staged = Staged::new(dir)?;
+    staged.charts(&[("roofline", picture)])?;
+    staged.finish(scenario, origin)
+}
+
+/// Files that are written but not yet in place.
+struct Staged {
+    dir: PathBuf,
+    staging: PathBuf,
+    names: Vec<String>,
+}
+
+impl Staged {
+    fn new(dir: &Path) -> Result<Self, WriteError> {
+        // The process number keeps two runs into one folder apart; it never reaches a file.
+        let staging = dir.join(format!(".partial-{}", std::process::id()));
+        fs::create_dir_all(&staging).map_err(|source| io_error(&staging, source))?;
+        Ok(Self { dir: dir.to_path_buf(), staging, names: Vec::new() })
+    }
+
+    fn path(&mut self, name: &str) -> PathBuf {
+        self.names.push(name.to_owned());
+        self.staging.join(name)
+    }
+
+    fn text(&mut self, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        let path = self.path(name);
+        fs::write(&path, bytes).map_err(|source| io_error(&path, source))
+    }
+
+    fn charts(&mut self, charts: &[Named]) -> Result<(), WriteError> {
+        for (name, picture) in charts {
+            self.text(&format!("{name}.svg"), picture.svg()?.as_bytes())?;
+            let path = self.path(&format!("{name}.png"));
+            picture.write_png(&path)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, scenario: &Scenario, origin: Origin) -> Result<Vec<String>, WriteError> {
+        let manifest = manifest(scenario, origin, &self.names);
+        self.text("manifest.json", (serde_json::to_string_pretty(&manifest)? + "\n").as_bytes())?;
+        for name in &self.names {
+            let target = self.dir.join(name);
+            fs::rename(self.staging.join(name), &target).map_err(|source| io_error(&target, source))?;
+        }
+        Ok(std::mem::take(&mut self.names))
+    }
+}
+
+impl Drop for Staged {
+    /// Leaves nothing half-done behind; a folder that cannot be removed does no harm.
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.staging);
+    }
+}
+
+fn io_error(path: &Path, source: io::Error) -> WriteError {
+    WriteError::Io { path: path.to_path_buf(), source }
+}
+
+/// What a result came from.
+#[derive(Serialize)]
+struct Manifest<'a> {
+    schema_version: u32,
+    knee_version: &'static str,
+    command: &'static str,
+    scenario: &'a str,
+    seed: u64,
+    /// FNV-1a, 64 bits, of the scenario file and the overrides.
+    input_fnv1a64: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<String>,
+    files: &'a [String],
+}
+
+fn manifest<'a>(scenario: &'a Scenario, origin: Origin, files: &'a [String]) -> Manifest<'a> {
+    Manifest {
+        schema_version: json::SCHEMA_VERSION,
+        knee_version: env!("CARGO_PKG_VERSION"),
+        command: origin.command,
+        scenario: &scenario.name,
+        seed: scenario.seed,
+        input_fnv1a64: format!("{:016x}", fnv1a64(origin.input.as_bytes())),
+        profile: provenance::profile(scenario),
+        files,
+    }
+}
+
+/// The 64-bit Fowler-Noll-Vo hash 1a: enough to see that two results had the same input, on any platform.
+fn fnv1a64(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fnv1a64;
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        // Test vectors of the authors of FNV.
+        assert_eq!(fnv1a64(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a64(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a64(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+}

@@ -1,0 +1,110 @@
+//! One point folded over its replications: the values that every output shows.
+//!
+//! Rates and quantiles are means of the replications' own values with a Student interval; counts are sums.
+//! Steady-state latencies of an unstable point are withheld here, in one place, so that no output can leak them.
+
+use crate::engine::Server;
+use crate::experiment::{Estimate, Point, Verdict};
+use crate::metrics::{Group, Latency, ReplicaSummary, RunMode, RunSummary, latency_of};
+use crate::workload::Metric;
+
+/// Whether steady-state latencies of this point mean anything.
+///
+/// A finite benchmark reports what a load generator would have printed, whatever the load.
+#[must_use]
+pub fn shows_latency(point: &Point) -> bool {
+    point.stability.verdict != Verdict::Unstable || is_benchmark(point)
+}
+
+/// Whether the point is a finite benchmark rather than a steady state.
+#[must_use]
+pub fn is_benchmark(point: &Point) -> bool {
+    point.scenario.run.mode == RunMode::Benchmark
+}
+
+/// Mean and interval of a value over the replications that have it; `None` where none has.
+#[must_use]
+pub fn over_runs(point: &Point, value: impl Fn(&RunSummary) -> Option<f64>) -> Option<Estimate> {
+    let values: Vec<f64> = point.runs.iter().filter_map(value).collect();
+    Estimate::of(&values)
+}
+
+/// Sum of a count over the replications.
+#[must_use]
+pub fn total(point: &Point, value: impl Fn(&RunSummary) -> u64) -> u64 {
+    point.runs.iter().map(value).sum()
+}
+
+/// Which group of requests a value describes: all, or a class by its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    All,
+    Class(usize),
+}
+
+impl Part {
+    /// The group in a run.
+    #[must_use]
+    pub fn of(self, run: &RunSummary) -> Option<&Group> {
+        match self {
+            Self::All => Some(&run.all),
+            Self::Class(index) => run.classes.get(index),
+        }
+    }
+}
+
+/// A value of a group over replications.
+#[must_use]
+pub fn group_value(point: &Point, part: Part, value: impl Fn(&Group) -> Option<f64>) -> Option<Estimate> {
+    over_runs(point, |run| part.of(run).and_then(&value))
+}
+
+/// A statistic of a latency metric, in seconds; `None` where it is withheld or nobody had it.
+#[must_use]
+pub fn latency(
+    point: &Point,
+    part: Part,
+    metric: Metric,
+    statistic: impl Fn(&Latency) -> f64,
+) -> Option<Estimate> {
+    if !shows_latency(point) {
+        return None;
+    }
+    group_value(point, part, |group| latency_of(group, metric).map(&statistic))
+}
+
+/// Whether any replication has the metric, withheld or not.
+#[must_use]
+pub fn has_metric(point: &Point, metric: Metric) -> bool {
+    point.runs.iter().any(|run| latency_of(&run.all, metric).is_some())
+}
+
+/// A sum over replicas (requests in flight), averaged over replications.
+#[must_use]
+pub fn replica_sum(point: &Point, value: impl Fn(&ReplicaSummary) -> f64) -> Option<Estimate> {
+    over_runs(point, |run| (!run.replicas.is_empty()).then(|| run.replicas.iter().map(&value).sum()))
+}
+
+/// A mean over replicas (KV use, busy fraction), averaged over replications.
+#[must_use]
+pub fn replica_mean(point: &Point, value: impl Fn(&ReplicaSummary) -> f64) -> Option<Estimate> {
+    over_runs(point, |run| {
+        let sum: f64 = run.replicas.iter().map(&value).sum();
+        (!run.replicas.is_empty()).then(|| sum / run.replicas.len() as f64)
+    })
+}
+
+/// Mean fraction of the KV pool in use; `None` on a server without one.
+#[must_use]
+pub fn kv_use(point: &Point) -> Option<Estimate> {
+    match point.scenario.system.server {
+        Server::Llm(_) => replica_mean(point, |replica| replica.kv_use),
+        Server::Synthetic(_) => None,
+    }
+}
+
+/// Seconds of the window, a replication's mean.
+#[must_use]
+pub fn window_s(point: &Point) -> Option<f64> {
+    over_runs(point, |run| Some(run.window.end_s - run.window.start_s)).map(|span| span.mean)
+}

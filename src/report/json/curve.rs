@@ -1,0 +1,105 @@
+//! The reading of a curve.
+
+use serde::Serialize;
+
+use crate::experiment::{CurveReading, Estimate, SweepResult};
+use crate::report::reading;
+
+#[derive(Serialize)]
+pub(super) struct ReadingBody {
+    load_unit: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capacity: Option<CapacityBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stability_limit: Option<StabilityBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    knee: Option<KneeBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<CostBody>,
+}
+
+#[derive(Serialize)]
+struct Interval {
+    mean: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    half_width: Option<f64>,
+}
+
+impl From<&Estimate> for Interval {
+    fn from(estimate: &Estimate) -> Self {
+        Self { mean: estimate.mean, half_width: estimate.half_width }
+    }
+}
+
+#[derive(Serialize)]
+struct CapacityBody {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guaranteed: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_failing: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate: Option<Interval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    binding: Option<String>,
+}
+
+#[derive(Serialize)]
+struct StabilityBody {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_stable: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_unstable: Option<f64>,
+    saturated_per_s: Interval,
+    binding: String,
+}
+
+#[derive(Serialize)]
+struct KneeBody {
+    load: f64,
+    from: f64,
+    to: f64,
+    curve: String,
+}
+
+#[derive(Serialize)]
+struct CostBody {
+    at: &'static str,
+    output_tokens_per_gpu_hour: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usd_per_million_output_tokens: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<String>,
+}
+
+pub(super) fn reading_body(result: &SweepResult, reading: &CurveReading) -> ReadingBody {
+    ReadingBody {
+        load_unit: reading.load_unit,
+        capacity: reading.capacity.as_ref().map(|capacity| CapacityBody {
+            guaranteed: capacity.guaranteed,
+            first_failing: capacity.first_failing,
+            estimate: capacity.estimate.as_ref().map(Interval::from),
+            binding: capacity.binding.clone(),
+        }),
+        stability_limit: reading.stability_limit.as_ref().map(|limit| StabilityBody {
+            last_stable: limit.last_stable,
+            first_unstable: limit.first_unstable,
+            saturated_per_s: Interval::from(&limit.saturated_per_s),
+            binding: limit.binding.clone(),
+        }),
+        knee: reading.knee.as_ref().map(|knee| KneeBody {
+            load: knee.load,
+            from: knee.from,
+            to: knee.to,
+            curve: reading::quantity_name(knee.metric, knee.statistic),
+        }),
+        cost: reading::priced_point(result).and_then(|(point, at)| {
+            let economics = reading::economics(point)?;
+            Some(CostBody {
+                at,
+                output_tokens_per_gpu_hour: economics.output_tokens_per_gpu_hour,
+                usd_per_million_output_tokens: economics.usd_per_million_output_tokens,
+                price: economics.price,
+            })
+        }),
+    }
+}

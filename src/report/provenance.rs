@@ -1,0 +1,160 @@
+//! What was simulated, in two lines, and how, in one: the lines that make a result traceable.
+
+use crate::catalog::Standing;
+use crate::engine::{Server, SyntheticServer};
+use crate::experiment::{Point, Verdict};
+use crate::metrics::RunMode;
+use crate::report::fold;
+use crate::report::format::{self, chosen, count, counted};
+use crate::scenario::{Scenario, Serving};
+use crate::workload::{Arrivals, Distribution};
+
+/// Confidence level of every printed interval, per cent.
+pub const INTERVAL_LEVEL_PERCENT: u32 = 95;
+
+/// Model, weight type, GPU x tensor parallelism x replicas, engine and version; or the synthetic server.
+#[must_use]
+pub fn deployment(scenario: &Scenario) -> String {
+    match (&scenario.serving, &scenario.system.server) {
+        (Some(serving), _) => serving_line(serving, scenario.system.replicas),
+        (None, Server::Synthetic(server)) => synthetic_line(server, scenario.system.replicas),
+        (None, Server::Llm(_)) => counted(u64::from(scenario.system.replicas), "replica"),
+    }
+}
+
+fn serving_line(serving: &Serving, replicas: u32) -> String {
+    let tp = serving.tensor_parallel_size;
+    let mut gpus = serving.hardware.title.clone();
+    if tp > 1 {
+        gpus += &format!(" x{tp} (tensor parallel)");
+    }
+    if replicas > 1 {
+        gpus += &format!(", {replicas} replicas");
+    }
+    format!("{} {} on {gpus}, {}", serving.model.name, serving.weight_dtype.name(), engine_version(serving))
+}
+
+fn synthetic_line(server: &SyntheticServer, replicas: u32) -> String {
+    let mean = match &server.service_time_s {
+        Distribution::Constant { value } => format!("constant service {}", format::latency(*value)),
+        Distribution::Exponential { mean } => format!("exponential service, mean {}", format::latency(*mean)),
+        Distribution::Gamma { mean, cv } => {
+            format!("gamma service, mean {}, CV {}", format::latency(*mean), chosen(*cv))
+        }
+        _ => "general service".to_owned(),
+    };
+    let servers = counted(u64::from(server.servers), "server");
+    if replicas > 1 {
+        format!("synthetic: {replicas} replicas of {servers}, {mean}")
+    } else {
+        format!("synthetic: {servers}, {mean}")
+    }
+}
+
+/// `vllm 0.23`, with the version that was asked for if the table has only a lower one.
+#[must_use]
+pub fn engine_version(serving: &Serving) -> String {
+    let engine = &serving.engine;
+    match &engine.asked_version {
+        Some(asked) if *asked != engine.version => {
+            format!("{} {asked} (as {})", engine.engine, engine.version)
+        }
+        _ => format!("{} {}", engine.engine, engine.version),
+    }
+}
+
+/// The profile with its standing and held-out error; `None` for a synthetic server.
+#[must_use]
+pub fn profile(scenario: &Scenario) -> Option<String> {
+    let profile = &scenario.serving.as_ref()?.profile;
+    let error = match &profile.held_out_error {
+        Some(error) => format!("held-out error: {error}"),
+        None => "no held-out error known".to_owned(),
+    };
+    Some(format!("profile {} ({}); {error}", profile.name, standing(profile.standing)))
+}
+
+/// The word for how well founded a number is.
+#[must_use]
+pub const fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Measured => "measured",
+        Standing::Calibrated => "calibrated",
+        Standing::Estimated => "estimated",
+    }
+}
+
+/// How requests arrive, and whether that is an open or a closed loop.
+#[must_use]
+pub fn arrivals(scenario: &Scenario) -> String {
+    match &scenario.workload.arrivals {
+        Arrivals::Poisson { .. } => "open loop, Poisson arrivals".to_owned(),
+        Arrivals::Gamma { burstiness, .. } => {
+            format!("open loop, gamma arrivals (burstiness {})", chosen(*burstiness))
+        }
+        Arrivals::Constant { .. } => "open loop, equal gaps".to_owned(),
+        Arrivals::Closed { .. } => "closed loop: users who wait for their answer".to_owned(),
+        Arrivals::AllAtOnce => "all requests at once".to_owned(),
+        Arrivals::Trace(trace) => format!("open loop, trace {}", trace.name),
+    }
+}
+
+/// The load of one point in words: `12 req/s`, `64 users`, `all at once`.
+#[must_use]
+pub fn load(scenario: &Scenario) -> String {
+    match &scenario.workload.arrivals {
+        Arrivals::Poisson { rate_per_s }
+        | Arrivals::Gamma { rate_per_s, .. }
+        | Arrivals::Constant { rate_per_s } => format!("{} req/s", chosen(*rate_per_s)),
+        Arrivals::Closed { users, .. } => counted(u64::from(*users), "user"),
+        Arrivals::AllAtOnce => "all at once".to_owned(),
+        Arrivals::Trace(trace) => format!("trace of {}", counted(trace.requests.len() as u64, "request")),
+    }
+}
+
+/// Replications, requests, interval level, warm-up removed, seed: over the points of one experiment.
+#[must_use]
+pub fn statistics(points: &[Point], seed: u64) -> String {
+    let Some(first) = points.first() else {
+        return format!("no points; seed {seed}");
+    };
+    let replications = first.runs.len() as u64;
+    let completed: u64 = points.iter().map(|point| fold::total(point, |run| run.totals.completed)).sum();
+    let mut parts = vec![counted(replications, "replication")];
+    if points.len() > 1 {
+        parts[0] += " a point";
+    }
+    parts.push(format!("{} requests completed", count(completed)));
+    parts.push(if replications > 1 {
+        format!("± is a {INTERVAL_LEVEL_PERCENT} % Student interval")
+    } else {
+        "one replication, so no interval is claimed".to_owned()
+    });
+    parts.push(match first.scenario.run.mode {
+        RunMode::Benchmark => "finite benchmark: ramp and drain kept".to_owned(),
+        RunMode::Steady => warm_up(points),
+    });
+    parts.push(format!("seed {seed}"));
+    parts.join("; ")
+}
+
+/// How much was deleted as warm-up, over all runs that have a steady state.
+fn warm_up(points: &[Point]) -> String {
+    let removed: Vec<f64> = points
+        .iter()
+        .filter(|point| point.stability.verdict != Verdict::Unstable)
+        .flat_map(|point| &point.runs)
+        .filter(|run| run.window.run_s > 0.0)
+        .map(|run| run.window.start_s / run.window.run_s)
+        .collect();
+    if removed.is_empty() {
+        return "no steady state".to_owned();
+    }
+    let mean = removed.iter().sum::<f64>() / removed.len() as f64;
+    let most = removed.iter().fold(0.0_f64, |most, share| most.max(*share));
+    format!(
+        "warm-up removed: {} % of a run on average, at most {} %",
+        format::percent(mean),
+        format::percent(most)
+    )
+}

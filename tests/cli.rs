@@ -1,0 +1,180 @@
+//! The binary as its users meet it: commands, streams, files and exit codes.
+
+use std::path::PathBuf;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// A short run of the worked example: a server that sustains 22 requests per second.
+const SHORT: [&str; 5] = ["worked-example", "--quiet", "--no-files", "--set", "run.replications=2"];
+
+fn knee(arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("knee").expect("the binary is built");
+    // No file of the developer's working directory takes part.
+    command.current_dir(scratch("cwd")).env("NO_COLOR", "1").args(arguments);
+    command
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cli").join(name);
+    std::fs::create_dir_all(&dir).expect("a folder for tests");
+    dir
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = knee(arguments).assert().success().get_output().clone();
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn stderr_of_failure(arguments: &[&str], code: i32) -> String {
+    let output = knee(arguments).assert().code(code).get_output().clone();
+    assert!(output.stdout.is_empty(), "a failure prints no result: {arguments:?}");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+fn with<'a>(command: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [command].into_iter().chain(SHORT).chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn without_arguments_it_introduces_itself() {
+    let text = stdout(&[]);
+    assert!(text.contains("knee sweep chat-h100"), "{text}");
+}
+
+#[test]
+fn help_and_version_are_answers_and_a_wrong_word_is_not() {
+    for arguments in [&["--help"][..], &["run", "--help"], &["--version"]] {
+        assert!(!stdout(arguments).is_empty());
+    }
+    let text = stderr_of_failure(&["swep", "chat-h100"], 2);
+    assert!(text.contains("sweep"), "{text}");
+}
+
+#[test]
+fn twenty_a_second_are_carried() {
+    // Offered 20/s of a sustained 22/s with 150 output tokens each: 20 req/s and 3,000 output tok/s.
+    let set = ["--set", "arrivals.poisson.rate_per_s=20", "--set", "run.duration_s=2000", "--format", "json"];
+    let summary: Value = serde_json::from_str(&stdout(&with("run", &set))).expect("JSON");
+    let close = |key: &str, expected: f64| {
+        let value = summary[key].as_f64().unwrap_or_default();
+        assert!((value / expected - 1.0).abs() < 0.05, "{key}: {value}, expected {expected}");
+    };
+    close("request_throughput", 20.0);
+    close("output_throughput", 3000.0);
+    assert_eq!(summary["failed"], 0);
+    assert_eq!(summary["schema_version"], 1);
+}
+
+#[test]
+fn thirty_a_second_are_not_and_no_latency_is_printed() {
+    let overload = ["--set", "arrivals.poisson.rate_per_s=30"];
+    let table = stdout(&with("run", &overload));
+    assert!(table.contains("unstable") && !table.contains("P99 E2EL"), "{table}");
+    let json = stdout(&with("run", &[overload[0], overload[1], "--format", "json"]));
+    let summary: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(summary["stability"], "unstable");
+    assert!(summary.get("p99_e2el_ms").is_none());
+    let growth = summary["growth_per_s"].as_f64().expect("growth");
+    assert!((growth - 8.0).abs() < 1.5, "{growth}");
+    knee(&with("run", &[overload[0], overload[1], "--check"])).assert().code(1);
+}
+
+#[test]
+fn a_sweep_prints_capacity_and_is_the_same_on_any_number_of_threads() {
+    let one = stdout(&with("sweep", &["--threads", "1"]));
+    let two = stdout(&with("sweep", &["--threads", "2"]));
+    assert_eq!(one, two);
+    for part in ["capacity", "stability limit", "knee", "seed 1"] {
+        assert!(one.contains(part), "`{part}` is missing in\n{one}");
+    }
+    let other_seed = stdout(&with("sweep", &["--seed", "2"]));
+    assert!(other_seed.contains("seed 2") && other_seed != one);
+    let csv = stdout(&with("sweep", &["--format", "csv"]));
+    assert!(csv.starts_with("arrivals.poisson.rate_per_s,offered_per_s,completed_per_s"), "{csv}");
+}
+
+#[test]
+fn files_go_where_they_are_asked_to() {
+    let out = scratch("files");
+    let folder = out.to_str().expect("a readable path");
+    let arguments = ["run", "worked-example", "--set", "run.replications=1", "--out", folder];
+    let output = knee(&arguments).assert().success().get_output().clone();
+    let notes = String::from_utf8(output.stderr).expect("text");
+    assert!(notes.contains("wrote") && notes.contains("summary.json"), "{notes}");
+    let printed =
+        stdout(&["run", "worked-example", "--set", "run.replications=1", "--no-files", "--format", "json"]);
+    assert_eq!(std::fs::read_to_string(out.join("summary.json")).expect("a file"), printed);
+    for name in ["curve.csv", "timeline.svg", "timeline.png", "manifest.json"] {
+        assert!(out.join(name).is_file(), "{name}");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_does_not_cost_the_answer() {
+    let file = scratch("no-folder").join("file");
+    std::fs::write(&file, "").expect("a file");
+    let folder = file.join("below");
+    let folder = folder.to_str().expect("a readable path");
+    let arguments = ["run", "worked-example", "--set", "run.replications=1", "--out", folder];
+    let output = knee(&arguments).assert().code(2).get_output().clone();
+    assert!(String::from_utf8(output.stdout).expect("text").contains("Successful requests"));
+    assert!(String::from_utf8(output.stderr).expect("text").contains("cannot write"));
+}
+
+#[test]
+fn wrong_input_is_explained_on_standard_error_with_exit_2() {
+    for (set, expected) in [
+        ("engine.max_num_seq=3", "max_num_seq"),
+        ("arrivals.poisson.rate_per_s=-1", "rate_per_s"),
+        ("arrivals.poisson.rate_per_s=\"fast\"", "rate_per_s"),
+        ("nonsense", "nonsense"),
+    ] {
+        let text = stderr_of_failure(&["run", "chat-h100", "--no-files", "--set", set], 2);
+        assert!(text.contains(expected) && !text.contains("panicked"), "{set}: {text}");
+    }
+    let text = stderr_of_failure(&["run", "chat-h1000"], 2);
+    assert!(text.contains("chat-h100"), "{text}");
+    stderr_of_failure(&["explain", "worked-example"], 2);
+    stderr_of_failure(&["run", "chat-h100", "--threads", "0"], 2);
+}
+
+#[test]
+fn explain_prints_what_vllm_logs() {
+    let text = stdout(&["explain", "chat-h100", "--quiet", "--no-files"]);
+    for part in
+        ["GPU KV cache size: ", "Maximum concurrency for 131,072 tokens per request: ", "weight streaming"]
+    {
+        assert!(text.contains(part), "`{part}` is missing in\n{text}");
+    }
+    let json = stdout(&["explain", "chat-h100", "--quiet", "--no-files", "--format", "json"]);
+    let explanation: Value = serde_json::from_str(&json).expect("JSON");
+    assert!(explanation["memory"]["kv_cache_tokens"].as_u64().is_some_and(|tokens| tokens > 100_000));
+}
+
+#[test]
+fn everything_listed_can_be_shown() {
+    for (kind, one) in [
+        ("hardware", "h100-sxm"),
+        ("models", "llama-3.1-8b"),
+        ("engines", "vllm"),
+        ("profiles", "h100-sxm-vllm"),
+        ("scenarios", "chat-h100"),
+    ] {
+        let names = stdout(&["list", kind]);
+        assert!(names.lines().any(|name| name == one), "{kind}: {names}");
+        for name in names.lines() {
+            assert!(!stdout(&["show", kind, name]).trim().is_empty(), "{kind} {name}");
+        }
+    }
+    let text = stderr_of_failure(&["show", "hardware", "h100"], 2);
+    assert!(text.contains("h100-sxm"), "{text}");
+}
+
+#[test]
+fn a_shown_scenario_is_a_scenario() {
+    let path = scratch("shown").join("mine.toml");
+    std::fs::write(&path, stdout(&["show", "scenario", "worked-example"])).expect("a file");
+    let path = path.to_str().expect("a readable path");
+    stdout(&["run", path, "--quiet", "--no-files", "--set", "run.replications=1"]);
+}

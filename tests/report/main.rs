@@ -1,0 +1,159 @@
+//! Every output of a run and a sweep, from results made by formula.
+
+mod fixture;
+
+use std::path::Path;
+
+use knee::metrics::RunMode;
+use knee::report::table::{Look, MAX_WIDTH};
+use knee::report::{csv, files, json, table};
+use knee::workload::Metric;
+
+const LATENCY_KEYS: [&str; 3] = ["mean_ttft_ms", "median_tpot_ms", "p99_e2el_ms"];
+
+fn rows(bytes: &[u8]) -> Vec<std::collections::BTreeMap<String, String>> {
+    let mut reader = ::csv::Reader::from_reader(bytes);
+    reader.deserialize().map(|row| row.expect("a row")).collect()
+}
+
+#[test]
+fn tables_fit_a_terminal() {
+    let plain = Look::default();
+    let texts = [
+        table::sweep(&fixture::sweep(), plain),
+        table::sweep(&fixture::grid(), plain),
+        table::run(&fixture::point(12.0, RunMode::Steady), plain),
+        table::run(&fixture::point(28.0, RunMode::Steady), plain),
+        table::run(&fixture::point(28.0, RunMode::Benchmark), plain),
+    ];
+    for text in &texts {
+        println!("{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= MAX_WIDTH, "{} columns: {line}", line.chars().count());
+        }
+        assert!(!text.contains('\u{1b}'), "colour on a plain terminal");
+        assert!(!text.contains("NaN"), "{text}");
+    }
+}
+
+#[test]
+fn a_sweep_tells_the_three_numbers_apart() {
+    let text = table::sweep(&fixture::sweep(), Look::default());
+    // Lines are wrapped and columns padded.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "capacity 18 req/s guaranteed (fails at 20 req/s)",
+        "19.3 ±0.3 req/s",
+        "stability limit stable at 22 req/s, unstable at 24 req/s; 22.0 ±0.1 req/s completed when saturated",
+        "knee 16 req/s (Kneedle on TTFT p99 from 2 to 22 req/s",
+        "unstable, +6.0 req/s",
+        "seed 1",
+        "profile h100-sxm-vllm (calibrated); held-out error: TTFT mean 1.4 %",
+        // 18 req/s x 150 tokens x 3600 s = 9.72 M tokens for $2.50.
+        "9.72 M output tokens per GPU-hour at capacity; $0.257 per M output tokens ($2.50 per GPU-hour from",
+    ] {
+        assert!(text.contains(part), "`{part}` is missing in\n{text}");
+    }
+}
+
+#[test]
+fn a_grid_has_coordinates_and_no_reading() {
+    let text = table::sweep(&fixture::grid(), Look::default());
+    assert!(text.contains("max_num_seqs") && text.contains("rate_per_s"), "{text}");
+    assert!(!text.contains("capacity") && !text.contains("knee "), "{text}");
+}
+
+#[test]
+fn no_output_shows_a_steady_latency_of_an_unstable_point() {
+    let unstable = fixture::point(30.0, RunMode::Steady);
+    let text = table::run(&unstable, Look::default());
+    assert!(!text.contains("TTFT (ms)") && text.contains("unstable, +8.0"), "{text}");
+    let summary: serde_json::Value = serde_json::from_str(&json::run(&unstable).unwrap()).unwrap();
+    for key in LATENCY_KEYS {
+        assert!(summary.get(key).is_none(), "{key}");
+    }
+    assert_eq!(summary["stability"], "unstable");
+    let csv = csv::points(&[], std::slice::from_ref(&unstable)).unwrap();
+    for metric in Metric::ALL {
+        assert_eq!(rows(&csv)[0][&format!("{}_p99_ms", metric.key())], "");
+    }
+    assert_eq!(rows(&csv)[0]["growth_per_s"], "8");
+}
+
+#[test]
+fn a_benchmark_keeps_its_latencies_under_overload() {
+    let overloaded = fixture::point(30.0, RunMode::Benchmark);
+    let summary: serde_json::Value = serde_json::from_str(&json::run(&overloaded).unwrap()).unwrap();
+    for key in LATENCY_KEYS {
+        assert!(summary[key].as_f64().is_some_and(|ms| ms > 0.0), "{key}");
+    }
+    assert_eq!(summary["stability"], "unstable");
+}
+
+#[test]
+fn the_summary_sums_counts_and_averages_rates() {
+    let point = fixture::point(12.0, RunMode::Steady);
+    let summary: serde_json::Value = serde_json::from_str(&json::run(&point).unwrap()).unwrap();
+    let completed: u64 = point.runs.iter().map(|run| run.all.completed).sum();
+    assert_eq!(summary["completed"], completed);
+    assert_eq!(summary["failed"], 0);
+    assert_eq!(summary["duration"], 500.0);
+    let close = |key: &str, expected: f64| {
+        let value = summary[key].as_f64().unwrap();
+        assert!((value / expected - 1.0).abs() < 1e-12, "{key}: {value}, expected {expected}");
+    };
+    close("request_throughput", 12.0);
+    close("output_throughput", 1800.0);
+    close("total_token_throughput", 12.0 * 662.0);
+    // Student's t with 4 degrees of freedom, 2.776, over the replications' standard error.
+    let half = summary["intervals"]["request_throughput"].as_f64().unwrap();
+    let standard_error = 12.0 * 0.006 * (10.0_f64 / 4.0).sqrt() / 5.0_f64.sqrt();
+    assert!((half / (2.776_445 * standard_error) - 1.0).abs() < 1e-5, "{half}");
+}
+
+#[test]
+fn the_curve_has_a_row_for_each_load() {
+    let result = fixture::sweep();
+    let rows = rows(&csv::points(&result.axes, &result.points).unwrap());
+    assert_eq!(rows.len(), 14);
+    assert_eq!(rows[5]["arrivals.poisson.rate_per_s"], "12");
+    assert_eq!(rows[5]["state"], "stable");
+    assert_eq!(rows[13]["state"], "unstable");
+}
+
+#[test]
+fn files_are_complete_and_the_same_every_time() {
+    let (first, second) = (scratch("first"), scratch("second"));
+    let origin = files::Origin { command: "sweep", input: "name = \"x\"" };
+    let names = files::write_sweep(&first, &fixture::sweep(), origin).unwrap();
+    files::write_sweep(&second, &fixture::sweep(), origin).unwrap();
+    for name in [
+        "summary.json",
+        "curve.csv",
+        "manifest.json",
+        "latency.svg",
+        "latency.png",
+        "throughput.png",
+        "frontier.svg",
+    ] {
+        assert!(names.iter().any(|written| written == name), "{name} is missing in {names:?}");
+    }
+    for name in &names {
+        let (a, b) = (std::fs::read(first.join(name)).unwrap(), std::fs::read(second.join(name)).unwrap());
+        assert!(!a.is_empty() && a == b, "{name} differs");
+    }
+    let left: Vec<_> = std::fs::read_dir(&first).unwrap().collect();
+    assert_eq!(left.len(), names.len(), "nothing half-done is left behind");
+    let run = scratch("run");
+    for (rate, mode) in [(12.0, RunMode::Steady), (30.0, RunMode::Steady)] {
+        let names =
+            files::write_run(&run.join(rate.to_string()), &fixture::point(rate, mode), origin).unwrap();
+        assert!(names.contains(&"timeline.png".to_owned()), "{names:?}");
+    }
+}
+
+fn scratch(name: &str) -> std::path::PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    dir
+}
