@@ -33,7 +33,7 @@ pub struct SloCapacity {
     /// First failing load above it; `None` if no load fails.
     pub first_failing: Option<f64>,
     /// Load at which the worst objective is met with equality, interpolated between the loads of the
-    /// sweep, over replications; `None` where some replication does not cross.
+    /// sweep, over replications; `None` where the curve becomes unstable first.
     pub estimate: Option<Estimate>,
     /// The objective that fails first, in words.
     pub binding: Option<String>,
@@ -125,18 +125,24 @@ fn capacity(curve: &[(f64, &Point)]) -> Option<SloCapacity> {
     })
 }
 
-/// The load at which the worst objective is met with equality, per replication, then averaged.
+/// The load at which the worst objective is met with equality, per replication, then averaged. Only where
+/// the curve leaves the objectives before it leaves stability: in between, a latency is the length of the
+/// run, and interpolating towards it would give a number that means nothing.
 fn equality_load(curve: &[(f64, &Point)]) -> Option<Estimate> {
     let loads: Vec<f64> = curve.iter().map(|(load, _)| *load).collect();
+    let stable = curve.iter().take_while(|(_, point)| point.stability.verdict != Verdict::Unstable).count();
     let replications = curve.iter().map(|(_, point)| point.runs.len()).min()?;
+    let ratio = |(_, point): &(f64, &Point), replication: usize| {
+        objective::worst_ratio(&point.scenario.workload.classes, &point.runs[replication])
+    };
+    let last = curve.get(stable.checked_sub(1)?)?;
+    let at_last: Option<Vec<f64>> = (0..replications).map(|r| ratio(last, r)).collect();
+    if crate::stats::mean(&at_last?)? <= 1.0 {
+        return None;
+    }
     let mut crossings = Vec::new();
     for replication in 0..replications {
-        let ratios: Option<Vec<f64>> = curve
-            .iter()
-            .map(|(_, point)| {
-                objective::worst_ratio(&point.scenario.workload.classes, &point.runs[replication])
-            })
-            .collect();
+        let ratios: Option<Vec<f64>> = curve.iter().map(|at| ratio(at, replication)).collect();
         crossings.push(crossing(&loads, &ratios?, 1.0)?);
     }
     Estimate::of(&crossings)

@@ -103,7 +103,7 @@ pub fn judge_by_saturation(undecided: Stability, rate_per_s: f64, saturated_per_
     } else {
         (Verdict::Undecided, "within the interval of")
     };
-    let reason = format!("{rate_per_s} req/s is {side} the saturated {limit:.2} req/s ({reason})");
+    let reason = format!("{rate_per_s} req/s is {side} the saturated {limit:.2} req/s; by itself: {reason}");
     Stability { verdict, growth_per_s, reason }
 }
 

@@ -95,7 +95,7 @@ pub fn arrivals(scenario: &Scenario) -> String {
         Arrivals::Constant { .. } => "open loop, equal gaps".to_owned(),
         Arrivals::Closed { .. } => "closed loop: users who wait for their answer".to_owned(),
         Arrivals::AllAtOnce => "all requests at once".to_owned(),
-        Arrivals::Trace(trace) => format!("open loop, trace {}", trace.name),
+        Arrivals::Trace(trace) => format!("open loop, trace {}", file_name(&trace.name)),
     }
 }
 
@@ -157,4 +157,9 @@ fn warm_up(points: &[Point]) -> String {
         format::percent(mean),
         format::percent(most)
     )
+}
+
+/// The last part of a path: which folder it lies in is nobody's business.
+fn file_name(path: &str) -> &str {
+    std::path::Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
 }

@@ -54,7 +54,11 @@ fn named(name: &str, value: &str) -> String {
 fn vllm_table(point: &Point) -> Vec<String> {
     let mut lines = vec![ruled(" Serving Benchmark Result ", '=')];
     let sum = |value: fn(&crate::metrics::Group) -> u64| count(fold::total(point, |run| value(&run.all)));
-    lines.push(named("Successful requests:", &sum(|group| group.completed)));
+    let runs = match point.runs.len() {
+        1 => String::new(),
+        runs => format!(" in {runs} replications"),
+    };
+    lines.push(named("Successful requests:", &(sum(|group| group.completed) + &runs)));
     lines.push(named("Failed requests:", &sum(|group| group.rejected)));
     match &point.scenario.workload.arrivals {
         Arrivals::Closed { users, .. } => {
@@ -206,15 +210,16 @@ fn time_spent(point: &Point) -> Option<String> {
     if end_to_end <= 0.0 {
         return None;
     }
+    let synthetic = point.scenario.serving.is_none();
     let part = |name: &str, seconds: f64| {
         format!("{name} {} ({} %)", format::latency(seconds.max(0.0)), percent(seconds.max(0.0) / end_to_end))
     };
     Some(match mean(Metric::Ttft) {
-        Some(first) => {
+        Some(first) if !synthetic => {
             [part("queue", queue), part("prefill", first - queue), part("decode", end_to_end - first)]
                 .join(", ")
         }
-        None => [part("queue", queue), part("service", end_to_end - queue)].join(", "),
+        _ => [part("queue", queue), part("service", end_to_end - queue)].join(", "),
     })
 }
 
