@@ -96,7 +96,9 @@ fn between(frame: &Frame, upper: &[(f64, f64)], lower: &[(f64, f64)]) -> Vec<At>
 
 /// What the result does not describe: warm-up before the window, drain after it.
 fn outside(run: &RunSummary, end_s: f64) -> Vec<(f64, f64, &'static str)> {
-    let all = [(0.0, run.window.start_s, "warm-up"), (run.window.end_s, end_s, "drain")];
+    // Where no end of the warm-up was found there is none to show.
+    let warmup_s = if run.window.settled { run.window.start_s } else { 0.0 };
+    let all = [(0.0, warmup_s, "warm-up"), (run.window.end_s, end_s, "drain")];
     all.into_iter().filter(|(from, to, _)| to - from > 0.004 * end_s).collect()
 }
 
