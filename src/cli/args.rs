@@ -135,9 +135,13 @@ pub(super) enum Kind {
     Profiles,
     #[value(alias = "scenario")]
     Scenarios,
+    /// Keys of the scenario file
+    #[value(alias = "key")]
+    Keys,
 }
 
 impl Kind {
+    /// What a list of everything shows; the keys of a scenario file are a reference of their own.
     pub const ALL: [Self; 5] = [Self::Hardware, Self::Models, Self::Engines, Self::Profiles, Self::Scenarios];
 
     pub const fn name(self) -> &'static str {
@@ -147,6 +151,7 @@ impl Kind {
             Self::Engines => "engines",
             Self::Profiles => "profiles",
             Self::Scenarios => "scenarios",
+            Self::Keys => "keys",
         }
     }
 }

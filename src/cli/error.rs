@@ -35,6 +35,8 @@ pub(super) enum Failure {
         "the scenario promises nothing to check; give a class an objective: slo = {{ ttft_p99_ms = 500 }}"
     )]
     NothingToCheck,
+    #[error("no scenario key `{0}`; `knee list keys` prints them all")]
+    NoSuchKey(String),
     #[error("--format {0} is not for this command")]
     WrongFormat(&'static str),
 }

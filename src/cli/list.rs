@@ -5,6 +5,7 @@ use super::args::{Kind, ListArgs};
 use super::console::Console;
 use super::error::Failure;
 use super::inputs::catalog;
+use super::keys;
 use crate::catalog::Catalog;
 use crate::report::table::{MAX_WIDTH, wrapped};
 use crate::scenario::scenario_names;
@@ -15,6 +16,7 @@ const KIND_WIDTH: usize = 12;
 pub(super) fn run(args: &ListArgs, console: &Console) -> Result<Outcome, Failure> {
     let catalog = catalog(&args.data);
     let text = match args.kind {
+        Some(Kind::Keys) => keys::reference(None)?,
         Some(kind) => names(kind, &catalog).join("\n") + "\n",
         None => Kind::ALL.iter().map(|kind| paragraph(*kind, &catalog)).collect(),
     };
@@ -29,6 +31,7 @@ pub(super) fn names(kind: Kind, catalog: &Catalog) -> Vec<String> {
         Kind::Engines => engines(catalog),
         Kind::Profiles => catalog.profile_names(),
         Kind::Scenarios => scenario_names(),
+        Kind::Keys => keys::names(),
     }
 }
 

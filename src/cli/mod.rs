@@ -8,6 +8,7 @@ mod console;
 mod error;
 mod explain;
 mod inputs;
+mod keys;
 mod list;
 mod one_load;
 mod progress;

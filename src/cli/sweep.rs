@@ -9,7 +9,7 @@ use super::error::Failure;
 use super::inputs::{Inputs, write_files};
 use super::progress::Bar;
 use crate::experiment;
-use crate::report::{csv, files, json, table};
+use crate::report::{csv, files, format, json, table};
 
 pub(super) fn run(common: &Common, console: &Console) -> Result<Outcome, Failure> {
     let inputs = Inputs::read(common)?;
@@ -22,6 +22,15 @@ pub(super) fn run(common: &Common, console: &Console) -> Result<Outcome, Failure
     let warnings: BTreeSet<&String> = result.base.warnings.iter().chain(of_points).collect();
     for warning in warnings {
         console.warning(warning);
+    }
+    for (coordinates, reason) in &result.unfit {
+        let at: Vec<String> = result
+            .axes
+            .iter()
+            .zip(coordinates)
+            .map(|(axis, value)| format!("{axis} = {}", format::axis_value(value)))
+            .collect();
+        console.warning(&format!("not run: {}: {reason}", at.join(", ")));
     }
     // A folder that cannot be written must not cost the answer: it is printed first, then the failure.
     let written =

@@ -38,8 +38,12 @@ pub fn margins(classes: &[Class], runs: &[RunSummary]) -> Vec<Margin> {
         let groups: Vec<&Group> = runs.iter().filter_map(|run| run.classes.get(index)).collect();
         for (at, objective) in class.slo.objectives.iter().enumerate() {
             let ratios: Vec<f64> = groups.iter().filter_map(|group| value_over_limit(group, at)).collect();
-            let objective = format!("{}: {}", class.name, in_words(objective, class.slo.attainment));
-            margins.extend(Estimate::of(&ratios).map(|ratio| Margin { objective, ratio }));
+            let mut words = format!("{}: {}", class.name, in_words(objective, class.slo.attainment));
+            if groups.iter().any(|group| too_many_refused(group, objective.statistic)) {
+                let refused = 100.0 * groups.iter().map(|g| refused(g)).sum::<f64>() / groups.len() as f64;
+                words += &format!(", with {refused:.2} % of the requests refused");
+            }
+            margins.extend(Estimate::of(&ratios).map(|ratio| Margin { objective: words, ratio }));
         }
         if class.slo.objectives.iter().any(|o| o.statistic == Statistic::Request) {
             let allowed = 1.0 - class.slo.attainment;
@@ -87,7 +91,10 @@ pub fn judge(classes: &[Class], runs: &[RunSummary], stability: Verdict) -> SloV
     if upper > 1.0 {
         return SloVerdict::Unclear { binding: at_bound.objective.clone() };
     }
-    SloVerdict::Met
+    match too_short_for(classes, runs) {
+        Some(binding) => SloVerdict::Unclear { binding },
+        None => SloVerdict::Met,
+    }
 }
 
 /// Per-request limits are judged together by attainment, so they have no ratio of their own. A refused
@@ -96,13 +103,49 @@ pub fn judge(classes: &[Class], runs: &[RunSummary], stability: Verdict) -> SloV
 fn value_over_limit(group: &Group, at: usize) -> Option<f64> {
     let result = group.objectives.get(at)?;
     let limit_s = result.objective.limit_s;
-    let refused = group.rejected as f64 / (group.completed + group.rejected).max(1) as f64;
     match result.objective.statistic {
         Statistic::Request => None,
         Statistic::Mean => result.value_s.map(|value_s| over(value_s, limit_s)),
-        Statistic::Quantile(q) if refused > 1.0 - q => Some(over(refused, 1.0 - q)),
+        Statistic::Quantile(q) if too_many_refused(group, result.objective.statistic) => {
+            Some(over(refused(group), 1.0 - q))
+        }
         Statistic::Quantile(_) => result.value_s.map(|value_s| over(value_s, limit_s)),
     }
+}
+
+/// The share of a group's requests that were refused.
+fn refused(group: &Group) -> f64 {
+    group.rejected as f64 / (group.completed + group.rejected).max(1) as f64
+}
+
+fn too_many_refused(group: &Group, statistic: Statistic) -> bool {
+    matches!(statistic, Statistic::Quantile(q) if refused(group) > 1.0 - q)
+}
+
+/// Requests beyond a quantile (or an attainment) below which a run says nothing about it.
+const FEWEST_BEYOND: f64 = 5.0;
+
+/// The first objective that the runs are too short for, with what would do.
+fn too_short_for(classes: &[Class], runs: &[RunSummary]) -> Option<String> {
+    classes.iter().enumerate().find_map(|(index, class)| {
+        let completed = runs.iter().filter_map(|run| run.classes.get(index)).map(|g| g.completed).min()?;
+        let beyond = |objective: &Objective| match objective.statistic {
+            Statistic::Mean => None,
+            Statistic::Quantile(q) => Some(1.0 - q),
+            Statistic::Request => Some(1.0 - class.slo.attainment),
+        };
+        class.slo.objectives.iter().find_map(|objective| {
+            let share = beyond(objective)?;
+            (completed as f64 * share < FEWEST_BEYOND).then(|| {
+                let words = in_words(objective, class.slo.attainment);
+                let enough = libm::ceil(FEWEST_BEYOND / share);
+                format!(
+                    "{}: {words}: a run of {completed} completed requests says too little, {enough} are needed",
+                    class.name
+                )
+            })
+        })
+    })
 }
 
 fn over(value: f64, limit: f64) -> f64 {

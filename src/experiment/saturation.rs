@@ -4,24 +4,27 @@
 //! it never runs dry (the saturation rule: F. Baccelli, S. Foss, "On the saturation rule for the
 //! stability of queues", J. Appl. Prob. 32 (1995) 494-507). So the saturated throughput is the stability
 //! limit, found in one short run however long it would take a backlog to show near the limit.
+//!
+//! The load that saturates is a Poisson stream somewhat above what a burst of everything at once is served
+//! at. The burst alone would do for a single server; a batcher whose requests all start together, and all
+//! are of one length, prefills and decodes in lockstep, which is slower than the mix it has in service.
 
 use std::sync::Arc;
 
 use super::estimate::Estimate;
 use super::point::{Point, run_once};
 use crate::engine::EngineError;
-use crate::metrics::{RunMode, RunSummary};
 use crate::scenario::{RunLength, Scenario};
+use crate::stats::{RunMode, Warmup};
 use crate::workload::{Arrivals, Workload};
 
-/// The most requests that a saturated run holds in its queue, and the fewest that say anything.
+/// The most requests of a saturated run of one replica, and the fewest that say anything.
 const MOST: u64 = 20_000;
 const FEWEST: u64 = 2_000;
-/// The rate is taken between these fractions of the completions: after the ramp, before the drain.
-const FROM: f64 = 0.1;
-const TO: f64 = 0.9;
+/// How far above the throughput of a burst the saturating load is.
+const OVERLOAD: f64 = 1.25;
 
-/// A system with its whole load in the queue at once.
+/// A system that always has a backlog.
 #[derive(Clone, Debug)]
 pub struct Saturation {
     /// Completed requests per second.
@@ -30,8 +33,8 @@ pub struct Saturation {
     pub point: Point,
 }
 
-/// Saturates `scenario`: same classes, replicas and replications, all requests at once. `None` for a
-/// recorded load, whose requests are not a sample of anything else, and where nothing completes.
+/// Saturates `scenario`: same classes, replicas and replications. `None` for a recorded load, whose
+/// requests are not a sample of anything else, and where nothing completes.
 ///
 /// # Errors
 /// What stops a run: see [`EngineError`].
@@ -45,34 +48,30 @@ pub fn saturate(scenario: &Scenario) -> Result<Option<Saturation>, EngineError> 
             (seconds * scenario.workload.arrivals.rate_per_s().unwrap_or(0.0)) as u64
         }
     };
-    let mut scenario = scenario.clone();
-    let classes = scenario.workload.classes.clone();
-    scenario.workload = Arc::new(Workload { arrivals: Arrivals::AllAtOnce, classes });
-    scenario.run.length =
-        RunLength::Requests(asked.clamp(FEWEST, MOST) * u64::from(scenario.system.replicas));
-    scenario.run.mode = RunMode::Benchmark;
+    let requests = asked.clamp(FEWEST, MOST) * u64::from(scenario.system.replicas);
+    let burst = run_once(&with_load(scenario, Arrivals::AllAtOnce, requests, RunMode::Benchmark), 0)?;
+    let rate_per_s = OVERLOAD * burst.all.completed_per_s;
+    // A rate that is not a rate: nothing completed.
+    if !(rate_per_s > 0.0 && rate_per_s.is_finite()) {
+        return Ok(None);
+    }
+    let mut overloaded = with_load(scenario, Arrivals::Poisson { rate_per_s }, requests, RunMode::Steady);
+    // The first half fills the system, the second is measured.
+    overloaded.run.warmup = Warmup::Seconds(0.5 * requests as f64 / rate_per_s);
     let runs =
-        (0..scenario.run.replications).map(|r| run_once(&scenario, r)).collect::<Result<Vec<_>, _>>()?;
-    let rates: Vec<f64> = runs.iter().filter_map(rate_per_s).collect();
+        (0..scenario.run.replications).map(|r| run_once(&overloaded, r)).collect::<Result<Vec<_>, _>>()?;
+    let rates: Vec<f64> = runs.iter().map(|run| run.all.completed_per_s).collect();
     let Some(completed_per_s) = Estimate::of(&rates) else {
         return Ok(None);
     };
-    Ok(Some(Saturation { completed_per_s, point: Point::new(Vec::new(), scenario, runs) }))
+    Ok(Some(Saturation { completed_per_s, point: Point::new(Vec::new(), overloaded, runs) }))
 }
 
-fn rate_per_s(run: &RunSummary) -> Option<f64> {
-    let total = run.totals.completed as f64;
-    let (mut completed, mut from) = (0.0, None);
-    for bin in &run.timeline {
-        completed += bin.completed_per_s * bin.span_s;
-        let end_s = bin.start_s + bin.span_s;
-        match from {
-            None if completed >= FROM * total => from = Some((completed, end_s)),
-            Some((before, since_s)) if completed >= TO * total => {
-                return (end_s > since_s).then(|| (completed - before) / (end_s - since_s));
-            }
-            _ => {}
-        }
-    }
-    None
+fn with_load(scenario: &Scenario, arrivals: Arrivals, requests: u64, mode: RunMode) -> Scenario {
+    let mut scenario = scenario.clone();
+    let classes = scenario.workload.classes.clone();
+    scenario.workload = Arc::new(Workload { arrivals, classes });
+    scenario.run.length = RunLength::Requests(requests);
+    scenario.run.mode = mode;
+    scenario
 }

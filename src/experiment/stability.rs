@@ -65,7 +65,7 @@ pub fn judge(arrivals: &Arrivals, mode: RunMode, evidence: &[&StabilityEvidence]
     let growing = growth_per_s.lower() > 0.0 && growth_per_s.mean > GROWTH_OF_OFFERED * offered;
     if mode == RunMode::Benchmark {
         // One finite run, perhaps of a load that varies: what counts is whether it fell behind.
-        let behind = growing && mean_of(evidence, |e| e.achieved_over_offered) < KEPT_UP;
+        let behind = growing && fuller > FULLER && mean_of(evidence, |e| e.achieved_over_offered) < KEPT_UP;
         let verdict = if behind { Verdict::Unstable } else { Verdict::Stable };
         let reason = format!("{:.1} in flight in the first half, {:.1} in the second", first, last);
         return say(verdict, reason);

@@ -32,11 +32,13 @@ impl Progress for Silent {
 /// A sweep's result: points in grid order and, for a curve, what it says.
 #[derive(Clone, Debug)]
 pub struct SweepResult {
-    /// The scenario without the axes' values.
+    /// The scenario without the axes' values or, if it is none by itself, its first point.
     pub base: Scenario,
     /// The keys of the axes.
     pub axes: Vec<String>,
     pub points: Vec<Point>,
+    /// Points whose model does not fit into their GPU's memory, with the reason; nothing was run there.
+    pub unfit: Vec<(Vec<AxisValue>, String)>,
     /// Present where the only axis is a load.
     pub reading: Option<CurveReading>,
 }
@@ -69,24 +71,41 @@ pub fn sweep(
     catalog: &Catalog,
     progress: &dyn Progress,
 ) -> Result<SweepResult, SweepError> {
-    let base = document.scenario(catalog)?;
-    if base.sweep.is_empty() {
+    let axes = document.axes()?;
+    if axes.is_empty() {
+        // Says first what else is wrong with the scenario.
+        document.scenario(catalog)?;
         return Err(SweepError::NoAxes);
     }
-    let points = base.sweep.iter().map(|axis| axis.values.len() as u128).product();
+    let points = axes.iter().map(|axis| axis.values.len() as u128).product();
     if points > MAX_POINTS {
         return Err(SweepError::TooManyPoints(points));
     }
-    let scenarios = grid(&base.sweep)
-        .map(|coordinates| scenario_at(document, catalog, &base.sweep, coordinates))
-        .collect::<Result<Vec<_>, _>>()?;
+    let (mut scenarios, mut unfit, mut first_error) = (Vec::new(), Vec::new(), None);
+    for coordinates in grid(&axes) {
+        match scenario_at(document, catalog, &axes, &coordinates) {
+            Ok(scenario) => scenarios.push((coordinates, scenario)),
+            Err(errors) if errors.only_about_fit() => {
+                let reasons: Vec<&str> = errors.problems.iter().map(|p| p.message.as_str()).collect();
+                unfit.push((coordinates, reasons.join("; ")));
+                first_error.get_or_insert(errors);
+            }
+            Err(errors) => return Err(errors.into()),
+        }
+    }
+    let base = match (document.scenario(catalog), scenarios.first(), first_error) {
+        (Ok(base), Some(_), _) => base,
+        (Err(_), Some((_, scenario)), _) => scenario.clone(),
+        (_, None, Some(errors)) => return Err(errors.into()),
+        (_, None, None) => return Err(SweepError::NoAxes),
+    };
     let points = run_all(scenarios, progress)?;
-    let reading = match base.sweep.as_slice() {
+    let reading = match axes.as_slice() {
         [axis] => read_curve(&axis.key, &points)?,
         _ => None,
     };
-    let axes = base.sweep.iter().map(|axis| axis.key.clone()).collect();
-    Ok(SweepResult { base, axes, points, reading })
+    let axes = axes.into_iter().map(|axis| axis.key).collect();
+    Ok(SweepResult { base, axes, points, unfit, reading })
 }
 
 /// Every combination of the axes' values, the last axis fastest.
@@ -112,12 +131,11 @@ fn scenario_at(
     document: &Document,
     catalog: &Catalog,
     axes: &[Axis],
-    coordinates: Vec<AxisValue>,
-) -> Result<(Vec<AxisValue>, Scenario), ScenarioErrors> {
+    coordinates: &[AxisValue],
+) -> Result<Scenario, ScenarioErrors> {
     let changes: Vec<Override> =
-        axes.iter().zip(&coordinates).map(|(axis, value)| Override::point(&axis.key, value)).collect();
-    let scenario = document.with_overrides(&changes)?.scenario(catalog)?;
-    Ok((coordinates, scenario))
+        axes.iter().zip(coordinates).map(|(axis, value)| Override::point(&axis.key, value)).collect();
+    document.with_overrides(&changes)?.scenario(catalog)
 }
 
 fn run_all(

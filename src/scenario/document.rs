@@ -11,7 +11,7 @@ use super::lookups::Lookups;
 use super::node::{Node, Origin};
 use super::overrides::{self, Override};
 use super::problem::{Problem, ScenarioErrors, Source, nearest};
-use super::{Scenario, read};
+use super::{Axis, Scenario, read};
 use crate::catalog::Catalog;
 
 /// The scenarios of the repository.
@@ -104,6 +104,15 @@ impl Document {
     /// Everything that is wrong with it, at once.
     pub fn scenario(&self, catalog: &Catalog) -> Result<Scenario, ScenarioErrors> {
         read::scenario(self, catalog)
+    }
+
+    /// The axes of `[sweep]`, without a look at the rest: the document need not describe a valid scenario
+    /// as long as every point of its sweep does.
+    ///
+    /// # Errors
+    /// What is wrong with the axes.
+    pub fn axes(&self) -> Result<Vec<Axis>, ScenarioErrors> {
+        read::axes(self)
     }
 
     /// The scenario file as written, without overrides.

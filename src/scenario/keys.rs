@@ -82,6 +82,20 @@ pub(super) const UP_TO_ONE: Range = Range { min: 0.0, open: false, max: 1.0 };
 const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000_000 };
 const GPUS: Kind = Kind::Integer { min: 1, max: 4096 };
 
+impl Fallback {
+    /// Such as "the engine's" or "16".
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Required => "none, it must be given".to_owned(),
+            Self::Depends(words) => (*words).to_owned(),
+            Self::Integer(value) => value.to_string(),
+            Self::Number(value) => value.to_string(),
+            Self::Text(text) => format!("\"{text}\""),
+        }
+    }
+}
+
 impl Range {
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
@@ -176,7 +190,7 @@ table! { root, ROOT, "":
 
 table! { model, MODEL, "model":
     NAME = "name", Kind::Text, Required, "short name, Hugging Face id, or path to a config.json";
-    WEIGHT_DTYPE = "weight_dtype", Kind::Choice(&["bf16", "fp8", "mxfp4", "nvfp4", "int8", "int4"]), Depends("the model's own"), "number format of the weights";
+    WEIGHT_DTYPE = "weight_dtype", Kind::Choice(&["auto", "bf16", "fp8", "mxfp4", "nvfp4", "int8", "int4"]), Depends("the model's own"), "number format of the weights";
 }
 
 table! { hardware, HARDWARE, "hardware":

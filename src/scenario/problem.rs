@@ -16,6 +16,8 @@ pub struct Problem {
     pub label: String,
     /// How to put it right.
     pub help: Option<String>,
+    /// The scenario is sound, but its model does not fit into its GPU's memory.
+    pub does_not_fit: bool,
     pub(super) span: Option<Span>,
 }
 
@@ -38,7 +40,13 @@ pub struct ScenarioErrors {
 
 impl Problem {
     pub(super) fn new(span: impl Into<Option<Span>>, message: impl Into<String>) -> Self {
-        Self { message: message.into(), label: String::new(), help: None, span: span.into() }
+        Self {
+            message: message.into(),
+            label: String::new(),
+            help: None,
+            does_not_fit: false,
+            span: span.into(),
+        }
     }
 
     pub(super) fn label(mut self, label: impl Into<String>) -> Self {
@@ -61,6 +69,12 @@ impl ScenarioErrors {
     /// A problem that has no place in any text.
     pub(super) fn without_place(problem: Problem) -> Self {
         Self::new(vec![problem], &[])
+    }
+
+    /// Whether all that is wrong is that a model does not fit: a result of a sweep, not a slip.
+    #[must_use]
+    pub fn only_about_fit(&self) -> bool {
+        self.problems.iter().all(|problem| problem.does_not_fit)
     }
 
     /// Line of a problem, from 1; `None` where it has no place.

@@ -199,6 +199,7 @@ pub fn sweep() -> SweepResult {
         base: scenario(12.0, RunMode::Steady),
         axes: vec!["arrivals.poisson.rate_per_s".into()],
         points,
+        unfit: Vec::new(),
         reading: Some(CurveReading {
             load_unit: "req/s",
             capacity: Some(SloCapacity {

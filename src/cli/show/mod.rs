@@ -10,6 +10,7 @@ use super::args::{Kind, ShowArgs};
 use super::console::Console;
 use super::error::Failure;
 use super::inputs::catalog;
+use super::keys;
 use crate::report::table::labelled;
 use crate::scenario::Document;
 
@@ -21,6 +22,7 @@ pub(super) fn run(args: &ShowArgs, console: &Console) -> Result<Outcome, Failure
         Kind::Models => model::describe(&catalog, name)?,
         Kind::Engines => engine::describe(&catalog, name)?,
         Kind::Profiles => profile::describe(&catalog, name)?,
+        Kind::Keys => keys::reference(Some(name))?,
         Kind::Scenarios => Document::load(name)?.text().to_owned(),
     };
     console.result(&text)?;

@@ -144,5 +144,5 @@ fn does_not_fit(
         let name = node.entries().iter().find(|entry| entry.key == "name");
         name.map_or(node.span, |entry| entry.node.span)
     });
-    Problem::new(span, message).label(label).help(help)
+    Problem { does_not_fit: true, ..Problem::new(span, message).label(label).help(help) }
 }

@@ -12,13 +12,13 @@ mod synthetic;
 
 use std::sync::Arc;
 
-use super::Scenario;
 use super::document::Document;
 use super::keys::{cost, deployment, engine, root};
 use super::lookups::Lookups;
 use super::node::{Node, Value};
 use super::problem::ScenarioErrors;
 use super::reader::{Reader, Section};
+use super::{Axis, Scenario};
 use crate::catalog::Catalog;
 use crate::engine::{RouterPolicy, Server, System};
 use crate::workload::Workload;
@@ -40,6 +40,16 @@ pub(super) fn scenario(document: &Document, catalog: &Catalog) -> Result<Scenari
             Ok(scenario)
         }
         _ => Err(ScenarioErrors::new(reader.problems, &document.sources)),
+    }
+}
+
+/// Reads only the sweep's axes.
+pub(super) fn axes(document: &Document) -> Result<Vec<Axis>, ScenarioErrors> {
+    let mut reader = Reader::new(&document.sources, document.base());
+    let top = reader.top(&document.root, &root::ROOT);
+    match sweep::read(&mut reader, &top, is_synthetic(&document.root)) {
+        Some(axes) => Ok(axes),
+        None => Err(ScenarioErrors::new(reader.problems, &document.sources)),
     }
 }
 

@@ -20,6 +20,11 @@ pub(super) fn read<'d>(reader: &mut Reader<'d>, top: &Section<'d>, is_synthetic:
         reader.problem(Problem::new(node.span, "wrong type for `sweep`").label(label));
         return None;
     };
+    let before = reader.problems.len();
+    entries.iter().for_each(|entry| same_arrivals(reader, top, entry));
+    if reader.problems.len() > before {
+        return None;
+    }
     let axes: Vec<Option<Axis>> = entries.iter().map(|entry| axis(reader, entry, is_synthetic)).collect();
     let axes: Vec<Axis> = axes.into_iter().collect::<Option<_>>()?;
     let points = axes.iter().fold(1_usize, |points, axis| points.saturating_mul(axis.values.len()));
@@ -29,6 +34,24 @@ pub(super) fn read<'d>(reader: &mut Reader<'d>, top: &Section<'d>, is_synthetic:
         return None;
     }
     Some(axes)
+}
+
+/// An axis over the rate of another arrival kind would replace the scenario's arrivals, and its result would
+/// be labelled as theirs.
+fn same_arrivals(reader: &mut Reader<'_>, top: &Section<'_>, entry: &Entry) {
+    let parts = overrides::split(&entry.key).unwrap_or_default();
+    let (Some(Value::Table(kinds)), [first, swept, ..]) =
+        (top.find(&root::ARRIVALS).map(|node| &node.value), parts.as_slice())
+    else {
+        return;
+    };
+    let other = kinds.iter().find(|kind| kind.key != *swept);
+    if let (true, Some(kind)) = (first == root::ARRIVALS.name, other) {
+        let message = format!("the arrivals are `{}`, but the sweep varies `{}`", kind.key, entry.key);
+        let help = "give the sweep another axis, such as --set 'sweep={\"deployment.replicas\"=[1,2,4]}'";
+        let label = format!("would replace `arrivals.{}`", kind.key);
+        reader.problem(Problem::new(entry.key_span, message).label(label).help(help));
+    }
 }
 
 fn axis(reader: &mut Reader<'_>, entry: &Entry, is_synthetic: bool) -> Option<Axis> {
