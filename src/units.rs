@@ -64,6 +64,8 @@ impl SimTime {
 impl SimSpan {
     /// No time at all.
     pub const ZERO: Self = Self(0);
+    /// Longer than the clock runs: "for ever".
+    pub const MAX: Self = Self(u64::MAX);
 
     /// A span of `nanos` nanoseconds.
     #[must_use]

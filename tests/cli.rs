@@ -178,3 +178,65 @@ fn a_shown_scenario_is_a_scenario() {
     let path = path.to_str().expect("a readable path");
     stdout(&["run", path, "--quiet", "--no-files", "--set", "run.replications=1"]);
 }
+
+#[test]
+fn the_end_of_the_clock_is_an_error_and_not_a_short_run() {
+    let rates = ["1e-9", "3e-9"].map(|rate| format!("arrivals.poisson.rate_per_s={rate}"));
+    for rate in &rates {
+        let run = ["run", "mm1", "--no-files", "--set", "run.requests=200", "--set", rate];
+        let text = stderr_of_failure(&run, 2);
+        assert!(text.contains("584 years"), "{text}");
+    }
+    let think = "arrivals.closed.think_time_s=1e9";
+    let one = ["--set", "arrivals.closed.users=1", "--set", "run.requests=200", "--set", think];
+    let text = stderr_of_failure(&[&["run", "mm1", "--no-files"], &one[..]].concat(), 2);
+    assert!(text.contains("584 years"), "{text}");
+}
+
+#[test]
+fn a_loop_that_takes_no_time_is_refused() {
+    let closed = ["--set", "arrivals.closed.users=10", "--set", "run.duration_s=10"];
+    for what in ["engine.queue_limit=0", "engine.service_time.constant.value_s=0"] {
+        let run = [&["run", "mm1", "--no-files"], &closed[..], &["--set", what]].concat();
+        let text = stderr_of_failure(&run, 2);
+        assert!(text.contains("takes no time"), "{text}");
+    }
+}
+
+#[test]
+fn a_short_run_neither_condemns_nor_promises() {
+    let short = ["run", "chat-h100", "--no-files", "--quiet", "--set", "run.requests=60"];
+    let text = stdout(&[&short[..], &["--set", "run.replications=1"]].concat());
+    assert!(text.contains("stable: 12 req/s is below the saturated"), "{text}");
+    assert!(!text.contains("met, with confidence"), "{text}");
+}
+
+#[test]
+fn a_point_that_does_not_fit_does_not_cost_the_others() {
+    let model = ["--set", "model.name=llama-3.1-70b", "--set", "run.requests=200"];
+    let axis = ["--set", "sweep={\"engine.tensor_parallel_size\"=[1,4]}"];
+    let output =
+        knee(&[&["sweep", "chat-h100", "--no-files", "--format", "csv"], &model[..], &axis].concat());
+    let output = { output }.assert().success().get_output().clone();
+    let (rows, notes) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(rows.lines().count(), 2, "{rows}");
+    assert!(notes.contains("tensor_parallel_size = 1: llama-3.1-70b in bf16 does not fit"), "{notes}");
+}
+
+#[test]
+fn folders_that_are_none_are_refused_before_the_work() {
+    let text = stderr_of_failure(&["run", "mm1", "--no-files", "--calibration", "/nowhere"], 2);
+    assert!(text.contains("/nowhere"), "{text}");
+    let file = scratch("cwd").join("a-file");
+    std::fs::write(&file, "").expect("a file");
+    let text = stderr_of_failure(&["run", "mm1", "--out", file.to_str().expect("UTF-8")], 2);
+    assert!(text.contains("is not a folder"), "{text}");
+}
+
+#[test]
+fn the_keys_of_a_scenario_are_listed_and_shown() {
+    let all = stdout(&["list", "keys"]);
+    assert!(all.contains("arrivals.poisson.rate_per_s") && all.contains("lognormal"), "{all}");
+    assert!(stdout(&["show", "key", "engine.max_num_seqs"]).contains("sequences that run at once"));
+    assert!(stderr_of_failure(&["show", "key", "engine.nope"], 2).contains("engine.nope"));
+}

@@ -74,6 +74,9 @@ pub(super) struct RunArgs {
     pub check: bool,
 }
 
+/// More threads than any machine has cores only wait for each other.
+const MOST_THREADS: i64 = 1_024;
+
 /// What every command on a scenario takes.
 #[derive(Debug, Args)]
 pub(super) struct Common {
@@ -83,7 +86,7 @@ pub(super) struct Common {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of all random numbers
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
     /// Folder for the result's files [default: output/<scenario>]
     #[arg(long, value_name = "DIR")]
@@ -98,7 +101,7 @@ pub(super) struct Common {
     #[arg(long)]
     pub no_files: bool,
     /// Threads to use [default: RAYON_NUM_THREADS, else all]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_THREADS))]
     pub threads: Option<u16>,
     #[command(flatten)]
     pub data: Data,

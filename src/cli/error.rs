@@ -1,6 +1,7 @@
 //! Why a command failed, and with which exit code.
 
 use std::io;
+use std::path::PathBuf;
 
 use super::Outcome;
 use crate::catalog::CatalogError;
@@ -35,6 +36,10 @@ pub(super) enum Failure {
         "the scenario promises nothing to check; give a class an objective: slo = {{ ttft_p99_ms = 500 }}"
     )]
     NothingToCheck,
+    #[error("--calibration {}: no such folder", .0.display())]
+    NoCalibration(PathBuf),
+    #[error("--out {}: is not a folder", .0.display())]
+    NoFolder(PathBuf),
     #[error("no scenario key `{0}`; `knee list keys` prints them all")]
     NoSuchKey(String),
     #[error("--format {0} is not for this command")]

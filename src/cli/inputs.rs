@@ -16,8 +16,14 @@ const CALIBRATION: &str = "calibration";
 const OUTPUT: &str = "output";
 
 /// The calibration data that the arguments name.
-pub(super) fn catalog(data: &Data) -> Catalog {
-    Catalog::new(Some(data.calibration.as_deref().unwrap_or(Path::new(CALIBRATION))))
+///
+/// # Errors
+/// A folder that was asked for and is none.
+pub(super) fn catalog(data: &Data) -> Result<Catalog, Failure> {
+    if let Some(dir) = data.calibration.as_ref().filter(|dir| !dir.is_dir()) {
+        return Err(Failure::NoCalibration(dir.clone()));
+    }
+    Ok(Catalog::new(Some(data.calibration.as_deref().unwrap_or(Path::new(CALIBRATION)))))
 }
 
 /// A scenario as the arguments change it.
@@ -45,7 +51,12 @@ impl Inputs {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{} = {}", change.key, change.value);
         }
-        Ok(Self { catalog: catalog(&common.data), document: document.with_overrides(&changes)?, text })
+        let dir = folder(common);
+        // Said before the work, not after it.
+        if !common.no_files && dir.exists() && !dir.is_dir() {
+            return Err(Failure::NoFolder(dir));
+        }
+        Ok(Self { catalog: catalog(&common.data)?, document: document.with_overrides(&changes)?, text })
     }
 
     /// What the files of `command` say they came from.

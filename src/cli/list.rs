@@ -14,7 +14,7 @@ use crate::scenario::scenario_names;
 const KIND_WIDTH: usize = 12;
 
 pub(super) fn run(args: &ListArgs, console: &Console) -> Result<Outcome, Failure> {
-    let catalog = catalog(&args.data);
+    let catalog = catalog(&args.data)?;
     let text = match args.kind {
         Some(Kind::Keys) => keys::reference(None)?,
         Some(kind) => names(kind, &catalog).join("\n") + "\n",

@@ -45,10 +45,14 @@ pub struct RunEnd {
 }
 
 /// Why a run could not go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum EngineError {
     #[error("simulated time ran past the clock's 584 years; a rate or a step time is out of all proportion")]
     ClockExhausted,
+    #[error(
+        "a user's whole cycle takes no time at {0} s: give think_time_s, a service time above 0, or run.requests"
+    )]
+    StandsStill(f64),
     #[error("a service time was drawn that is not a span of time: {0} ns at most can be simulated")]
     ServiceTime(u64),
 }
@@ -106,6 +110,8 @@ struct Run<'a, C, O> {
     front_end: SimSpan,
     service: Option<(crate::workload::Distribution, Stream)>,
     sent: u64,
+    /// Requests sent at the current instant.
+    sent_now: (SimTime, u64),
 }
 
 impl<'a, C: Client, O: Observer> Run<'a, C, O> {
@@ -148,6 +154,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
             front_end,
             service,
             sent: 0,
+            sent_now: (SimTime::ZERO, 0),
         }
     }
 
@@ -181,8 +188,13 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
         }
     }
 
-    /// Nothing is scheduled any more; with anybody still being served the clock has run out.
+    /// Nothing is scheduled before the end of the clock. If anybody is still being served, or would send
+    /// if there were time, the clock has run out.
     fn finished(&self, now: SimTime) -> Result<RunEnd, EngineError> {
+        let would_send = self.pending.is_some() || self.thinking.peek().is_some();
+        if would_send && self.sent < self.until.requests && self.until.time == SimTime::MAX {
+            return Err(EngineError::ClockExhausted);
+        }
         let stuck = self.nodes.iter().any(|node| match node {
             Node::Llm { replica, .. } => replica.in_flight() > 0,
             Node::Synthetic(station) => station.in_flight() > 0,
@@ -209,6 +221,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
     fn send(&mut self, now: SimTime) -> Result<(), EngineError> {
         let request = if self.closed {
             self.thinking.pop();
+            self.time_passes(now)?;
             self.client.request_at(now)
         } else {
             let next = self.client.next_request();
@@ -221,6 +234,18 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
         self.observer.sent(&request);
         self.in_front_end.push_back(request);
         if self.front_end == SimSpan::ZERO { self.arrive(now) } else { Ok(()) }
+    }
+
+    /// Time must pass between two requests of one user, or a run that only time ends never does.
+    fn time_passes(&mut self, now: SimTime) -> Result<(), EngineError> {
+        let (instant, sent) = self.sent_now;
+        let sent = if instant == now { sent + 1 } else { 1 };
+        self.sent_now = (now, sent);
+        let users = u64::from(self.client.users().unwrap_or(u32::MAX));
+        if self.until.requests == u64::MAX && sent > users {
+            return Err(EngineError::StandsStill(now.as_secs_f64()));
+        }
+        Ok(())
     }
 
     /// A request reaches the router.

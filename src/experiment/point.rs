@@ -22,6 +22,9 @@ pub struct Point {
     pub slo: SloVerdict,
 }
 
+/// Requests below which a run's own growth is not taken as proof.
+const SHORT_RUN: u64 = 1_000;
+
 impl Point {
     /// Judges the replications of a scenario.
     #[must_use]
@@ -38,7 +41,14 @@ impl Point {
     /// What stops a run: see [`EngineError`].
     pub fn settled(mut self) -> Result<Self, EngineError> {
         let rate = self.scenario.workload.arrivals.rate_per_s();
-        if let (Verdict::Undecided, Some(rate_per_s)) = (self.stability.verdict, rate)
+        // In a short run the filling of an empty system looks like growth.
+        let short = self.runs.iter().any(|run| run.totals.offered < SHORT_RUN);
+        let open = match self.stability.verdict {
+            Verdict::Undecided => true,
+            Verdict::Unstable => short,
+            Verdict::Stable => false,
+        };
+        if let (true, Some(rate_per_s)) = (open, rate)
             && let Some(saturation) = saturate(&self.scenario)?
         {
             self.stability =

@@ -25,6 +25,8 @@ pub struct RunSummary {
     /// Per class, in the workload's order.
     pub classes: Vec<Group>,
     pub replicas: Vec<ReplicaSummary>,
+    /// Time average of the requests in the system, front end included, over the window.
+    pub in_flight: Option<f64>,
     /// Whole run, ramp and drain included.
     pub timeline: Vec<TimelineBin>,
     pub evidence: StabilityEvidence,

@@ -54,7 +54,7 @@ impl<T: Slice> Slices<T> {
         // Extend first: it may change the length of the slices.
         self.at(end);
         while from < to {
-            let until = to.min((from / self.len_ns + 1) * self.len_ns);
+            let until = to.min((from / self.len_ns + 1).saturating_mul(self.len_ns));
             add(self.at(SimTime::from_nanos(from)), until - from);
             from = until;
         }
@@ -67,7 +67,8 @@ impl<T: Slice> Slices<T> {
         }
         let count = (nanos / self.len_ns) as usize + 1;
         self.slices.resize_with(count, T::default);
-        self.end_ns = count as u64 * self.len_ns;
+        // The last slice before the end of the clock is a nanosecond short.
+        self.end_ns = (count as u64).saturating_mul(self.len_ns);
     }
 
     fn halve(&mut self) {

@@ -60,6 +60,7 @@ impl Recorder {
             replicas: replicas.iter().map(|replica| replica_summary(replica, facts, span_s)).collect(),
             timeline: self.timeline(facts),
             evidence: self.evidence(facts),
+            in_flight: self.mean_in_flight(&window),
             window,
         }
     }
@@ -89,6 +90,17 @@ impl Recorder {
             return Window { settled: false, ..whole };
         }
         Window { start_s: boundary, settled, ..whole }
+    }
+
+    /// Time average of the requests in the system, front end included, over the window: the L of
+    /// Little's law. `None` for a window without length.
+    fn mean_in_flight(&self, window: &Window) -> Option<f64> {
+        let end_ns = libm::rint(window.end_s * NANOS_PER_SEC) as u64;
+        let start_ns = libm::rint(window.start_s * NANOS_PER_SEC) as u64;
+        let inside = self.spans(end_ns).filter(|(bin_ns, ..)| *bin_ns >= start_ns);
+        let (ns, integral) =
+            inside.fold((0_u64, 0_u128), |(ns, sum), (_, span, bin)| (ns + span, sum + bin.in_flight));
+        (ns > 0).then(|| integral as f64 / ns as f64)
     }
 
     fn totals(&self, facts: &RunFacts<'_>) -> Totals {
@@ -213,7 +225,7 @@ fn group(total: &ClassSegment, class: &Class, span_s: f64) -> Group {
 }
 
 fn promise_kept(group: &mut Group, total: &ClassSegment, span_s: f64) {
-    group.good_per_s = Some(total.good as f64 / span_s);
+    group.good_per_s = (span_s > 0.0).then(|| total.good as f64 / span_s);
     group.good_fraction = fraction(total.good, total.completed + total.rejected);
 }
 
@@ -222,7 +234,7 @@ fn fraction(part: u64, whole: u64) -> Option<f64> {
 }
 
 fn rates(name: &str, total: &ClassSegment, span_s: f64) -> Group {
-    let per_s = |n: u64| n as f64 / span_s;
+    let per_s = |n: u64| if span_s > 0.0 { n as f64 / span_s } else { 0.0 };
     Group {
         name: name.to_owned(),
         offered: total.offered,
@@ -261,7 +273,8 @@ fn latency(sketch: &Sketch) -> Option<Latency> {
 
 fn replica_summary(replica: &ReplicaSegment, facts: &RunFacts<'_>, span_s: f64) -> ReplicaSummary {
     let span_ns = span_s * NANOS_PER_SEC;
-    let average = |integral: u128| integral as f64 / span_ns;
+    // A window without length has no averages; it has no steps either.
+    let average = |integral: u128| if span_ns > 0.0 { integral as f64 / span_ns } else { 0.0 };
     let blocks = f64::from(facts.blocks_per_replica.max(1));
     ReplicaSummary {
         completed: replica.completed,

@@ -55,7 +55,7 @@ fn row(point: &Point, axes: usize) -> Vec<String> {
     let mut row: Vec<String> =
         (0..axes).map(|axis| point.coordinates.get(axis).map_or(String::new(), coordinate)).collect();
     row.extend(RATES.iter().map(|(_, rate)| mean(fold::group_value(point, Part::All, rate))));
-    let in_flight = fold::replica_sum(point, |replica| replica.in_flight);
+    let in_flight = fold::over_runs(point, |run| run.in_flight);
     row.push(mean(in_flight.filter(|_| fold::shows_latency(point))));
     row.push(mean(fold::kv_use(point)));
     row.push(mean(fold::replica_mean(point, |replica| replica.busy)));

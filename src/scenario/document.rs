@@ -37,6 +37,11 @@ impl Document {
     pub fn load(name_or_path: &str) -> Result<Self, ScenarioErrors> {
         let stem = name_or_path.strip_suffix(".toml").unwrap_or(name_or_path);
         let candidates = [PathBuf::from(name_or_path), Path::new(FOLDER).join(format!("{stem}.toml"))];
+        let given = Path::new(name_or_path);
+        if given.exists() && !given.is_file() {
+            let message = format!("cannot read the scenario {name_or_path}: it is not a regular file");
+            return Err(ScenarioErrors::without_place(Problem::new(None, message)));
+        }
         if let Some(path) = candidates.into_iter().find(|path| path.is_file()) {
             let text = std::fs::read_to_string(&path).map_err(|error| {
                 let message = format!("cannot read the scenario {}: {error}", path.display());

@@ -184,20 +184,28 @@ fn drop_alternatives(node: &mut Node, path: &[String], key: &str) {
     let Value::Table(entries) = &mut node.value else {
         return;
     };
+    entries.retain(|entry| entry.key == key || !replaces(path, key, &entry.key));
+}
+
+/// Whether setting `key` in the table at `path` replaces its `sibling`.
+fn replaces(path: &[String], key: &str, sibling: &str) -> bool {
     let is_class = path.len() == 2 && path[0] == "class";
-    let replaced = |sibling: &str| -> bool {
-        let among = |names: &[&str]| names.contains(&key) && names.contains(&sibling);
-        let alternatives = ALTERNATIVES.iter().any(|(table, names)| path == [*table] && among(names));
-        let lengths = is_class
-            && match key {
-                "lengths" => matches!(sibling, "input_tokens" | "output_tokens"),
-                "input_tokens" | "output_tokens" => sibling == "lengths",
-                _ => false,
-            };
-        let forms = || FORMS.iter().any(|f| f.name == key) && FORMS.iter().any(|f| f.name == sibling);
-        alternatives || lengths || (is_distribution(path) && forms())
-    };
-    entries.retain(|entry| entry.key == key || !replaced(&entry.key));
+    let among = |names: &[&str]| names.contains(&key) && names.contains(&sibling);
+    let alternatives = ALTERNATIVES.iter().any(|(table, names)| path == [*table] && among(names));
+    let lengths = is_class
+        && match key {
+            "lengths" => matches!(sibling, "input_tokens" | "output_tokens"),
+            "input_tokens" | "output_tokens" => sibling == "lengths",
+            _ => false,
+        };
+    let forms = || FORMS.iter().any(|f| f.name == key) && FORMS.iter().any(|f| f.name == sibling);
+    alternatives || lengths || (is_distribution(path) && forms())
+}
+
+/// Whether two dotted keys exclude each other: they part at siblings of which one replaces the other.
+pub(super) fn exclude_each_other(one: &[String], other: &[String]) -> bool {
+    let parting = one.iter().zip(other).position(|(a, b)| a != b);
+    parting.is_some_and(|at| replaces(&one[..at], &one[at], &other[at]))
 }
 
 /// Whether a distribution stands at `path`.

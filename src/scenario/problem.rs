@@ -60,6 +60,9 @@ impl Problem {
     }
 }
 
+/// Beyond this many the reader of the messages has enough to do.
+const MOST_SHOWN: usize = 20;
+
 impl ScenarioErrors {
     pub(super) fn new(mut problems: Vec<Problem>, sources: &[Source]) -> Self {
         problems.sort_by_key(|p| p.span.map_or((0, 0), |span| (span.source, span.start)));
@@ -91,11 +94,16 @@ impl ScenarioErrors {
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         let mut out = String::new();
-        for problem in &self.problems {
+        for problem in self.problems.iter().take(MOST_SHOWN) {
             if !out.is_empty() {
                 out.push_str("\n\n");
             }
             out.push_str(&self.render_one(problem, &renderer));
+        }
+        if self.problems.len() > MOST_SHOWN {
+            let more = format!("... and {} more problems", self.problems.len() - MOST_SHOWN);
+            out.push_str("\n\n");
+            out.push_str(&renderer.render(&[Group::with_title(Level::ERROR.primary_title(more.as_str()))]));
         }
         out
     }

@@ -141,7 +141,13 @@ impl<'d> Reader<'d> {
     }
 
     fn wrong_type(&mut self, path: &str, kind: &Kind, node: &Node) {
-        let label = format!("found {}, expected {}", node.describe(), kind.describe());
+        let mut label = format!("found {}, expected {}", node.describe(), kind.describe());
+        // The general upper end is worth a word only to those who pass it.
+        if matches!(node.value, Value::Integer(value) if value > 1_000_000_000)
+            || matches!(node.value, Value::Float(value) if value > 1e9)
+        {
+            label += ", at most 1e9";
+        }
         self.problem(Problem::new(node.span, format!("wrong type for `{path}`")).label(label));
     }
 

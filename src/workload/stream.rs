@@ -93,7 +93,8 @@ impl RequestStream {
         match &self.workload.arrivals {
             Arrivals::Closed { think_time_s, .. } => {
                 let seconds = think_time_s.sample(&mut self.think);
-                SimSpan::from_secs_f64(seconds).unwrap_or(SimSpan::ZERO)
+                // Longer than the clock runs is for ever, which the engine reports.
+                SimSpan::from_secs_f64(seconds).unwrap_or(SimSpan::MAX)
             }
             _ => SimSpan::ZERO,
         }

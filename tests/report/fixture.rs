@@ -145,6 +145,7 @@ fn run_summary(offered_per_s: f64, replication: usize, mode: RunMode) -> RunSumm
             ..Totals::default()
         },
         classes: vec![group("chat", offered_per_s, wobble)],
+        in_flight: Some(in_flight * 1.1),
         replicas: vec![ReplicaSummary {
             completed,
             output_tokens: completed * 150,

@@ -48,7 +48,7 @@ fn a_sweep_tells_the_three_numbers_apart() {
         "knee 16 req/s (Kneedle on TTFT p99 from 2 to 22 req/s",
         "unstable, +6.0 req/s",
         "seed 1",
-        "profile h100-sxm-vllm (calibrated); held-out error: TTFT mean 1.4 %",
+        "profile h100-sxm-vllm (calibrated); held-out error: on Qwen3-14B",
         // 18 req/s x 150 tokens x 3600 s = 9.72 M tokens for $2.50.
         "9.72 M output tokens per GPU-hour at capacity; $0.257 per M output tokens ($2.50 per GPU-hour from",
     ] {

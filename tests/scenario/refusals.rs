@@ -1,7 +1,7 @@
 //! What is said when a scenario is wrong: one message each, all at once, at the right place.
 
 use knee::engine::Server;
-use knee::scenario::Document;
+use knee::scenario::{Document, Override};
 
 use super::{MINIMAL, SYNTHETIC, assert_refused, minimal, refusal, resolve, scenario};
 
@@ -237,4 +237,41 @@ fn an_engine_that_is_not_built_is_refused_where_it_is_named() {
         "{:?}",
         newer.warnings
     );
+}
+
+#[test]
+fn axes_that_replace_each_other_or_the_arrivals() {
+    let axes = |set: &str| {
+        let changes = [Override::parse(set).expect("a key and a value")];
+        let document = Document::parse(MINIMAL, None).and_then(|d| d.with_overrides(&changes));
+        document.and_then(|d| d.axes()).expect_err("no sweep").render(false)
+    };
+    let text = axes("sweep={\"run.requests\"=[50,90],\"run.duration_s\"=[1,2]}");
+    assert!(text.contains("the axes `run.requests` and `run.duration_s` replace each other"), "{text}");
+    let text = axes("sweep={\"arrivals.constant.rate_per_s\"=[1,2]}");
+    assert!(text.contains("the arrivals are `poisson`, but the sweep varies"), "{text}");
+    // One load of the same file is not concerned.
+    scenario(MINIMAL, &["sweep={\"arrivals.poisson.rate_per_s\"=[1,2]}", "arrivals.closed.users=7"]);
+}
+
+#[test]
+fn a_run_that_ends_before_it_begins_or_in_its_warm_up() {
+    let closed = ["arrivals.closed.users=100", "run.requests=100"];
+    assert!(refusal(MINIMAL, &closed).contains("the run ends before it has begun"));
+    let warm = refusal(MINIMAL, &["run.warmup=1e6", "run.requests=100"]);
+    assert!(warm.contains("the warm-up leaves nothing of the run"), "{warm}");
+}
+
+#[test]
+fn a_name_that_would_write_on_the_terminal() {
+    for name in ["\"a\\u001b[31mb\"", "\"\""] {
+        assert!(refusal(MINIMAL, &[&format!("name={name}")]).contains("impossible value for `name`"));
+    }
+}
+
+#[test]
+fn many_problems_are_counted_and_not_all_shown() {
+    let many: String = (0..5_000).map(|i| format!("k{i} = 0\n")).collect();
+    let text = refusal(&(many + MINIMAL), &[]);
+    assert!(text.contains("... and 4980 more problems"), "{}", &text[text.len() - 200..]);
 }

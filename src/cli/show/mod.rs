@@ -15,7 +15,7 @@ use crate::report::table::labelled;
 use crate::scenario::Document;
 
 pub(super) fn run(args: &ShowArgs, console: &Console) -> Result<Outcome, Failure> {
-    let catalog = catalog(&args.data);
+    let catalog = catalog(&args.data)?;
     let name = args.name.as_str();
     let text = match args.kind {
         Kind::Hardware => hardware::describe(&*catalog.hardware(name)?),

@@ -119,7 +119,7 @@ fn finding(point: &Point) -> String {
         };
     }
     let state = reading::capitalised(&reading::state(point));
-    let in_flight = fold::replica_sum(point, |replica| replica.in_flight).map(|value| mean(&value));
+    let in_flight = fold::over_runs(point, |run| run.in_flight).map(|value| mean(&value));
     let mut text = match in_flight {
         Some(in_flight) => format!("{state}: {in_flight} requests in flight on average"),
         None => state,

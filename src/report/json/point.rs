@@ -119,7 +119,7 @@ pub(super) struct PointObject {
 
 pub(super) fn point_object(point: &Point) -> PointObject {
     let (mut values, mut intervals) = values(point, Part::All);
-    let in_flight = fold::replica_sum(point, |replica| replica.in_flight);
+    let in_flight = fold::over_runs(point, |run| run.in_flight);
     if let Some(value) = in_flight.filter(|_| fold::shows_latency(point)) {
         values.insert("mean_in_flight".into(), value.mean);
         intervals.extend(value.half_width.map(|half| ("mean_in_flight".to_owned(), half)));

@@ -157,7 +157,7 @@ fn in_flight(point: &Point) -> String {
     if !fold::shows_latency(point) {
         return ABSENT.to_owned();
     }
-    shown(fold::replica_sum(point, |replica| replica.in_flight), format::mean)
+    shown(fold::over_runs(point, |run| run.in_flight), format::mean)
 }
 
 /// Capacity, stability limit, knee, tokens and money.

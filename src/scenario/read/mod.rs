@@ -16,7 +16,7 @@ use super::document::Document;
 use super::keys::{cost, deployment, engine, root};
 use super::lookups::Lookups;
 use super::node::{Node, Value};
-use super::problem::ScenarioErrors;
+use super::problem::{Problem, ScenarioErrors};
 use super::reader::{Reader, Section};
 use super::{Axis, Scenario};
 use crate::catalog::Catalog;
@@ -47,9 +47,11 @@ pub(super) fn scenario(document: &Document, catalog: &Catalog) -> Result<Scenari
 pub(super) fn axes(document: &Document) -> Result<Vec<Axis>, ScenarioErrors> {
     let mut reader = Reader::new(&document.sources, document.base());
     let top = reader.top(&document.root, &root::ROOT);
-    match sweep::read(&mut reader, &top, is_synthetic(&document.root)) {
-        Some(axes) => Ok(axes),
-        None => Err(ScenarioErrors::new(reader.problems, &document.sources)),
+    let axes = sweep::read(&mut reader, &top, is_synthetic(&document.root));
+    sweep::check_together(&mut reader, &top);
+    match axes {
+        Some(axes) if reader.problems.is_empty() => Ok(axes),
+        _ => Err(ScenarioErrors::new(reader.problems, &document.sources)),
     }
 }
 
@@ -57,6 +59,12 @@ pub(super) fn axes(document: &Document) -> Result<Vec<Axis>, ScenarioErrors> {
 fn read<'d>(reader: &mut Reader<'d>, context: &Context<'_>, document: &'d Document) -> Option<Scenario> {
     let top = reader.top(&document.root, &root::ROOT);
     let name = reader.text(&top, &root::NAME).or_else(|| document.stem().map(str::to_owned));
+    if let Some(bad) = name.as_ref().filter(|name| !is_printable(name)) {
+        let place = top.place(&root::NAME);
+        let label =
+            format!("found {bad:.60?}, expected 1 to 200 characters, none of them a control character");
+        reader.problem(Problem::new(place, "impossible value for `name`").label(label));
+    }
     let description = reader.text(&top, &root::DESCRIPTION);
     let seed = reader.integer(&top, &root::SEED);
     let is_synthetic = is_synthetic(&document.root);
@@ -95,6 +103,11 @@ fn read<'d>(reader: &mut Reader<'d>, context: &Context<'_>, document: &'d Docume
         serving: serving.map(std::sync::Arc::new),
         warnings: Vec::new(),
     })
+}
+
+/// Names are printed on terminals.
+fn is_printable(name: &str) -> bool {
+    (1..=200).contains(&name.chars().count()) && !name.chars().any(char::is_control)
 }
 
 /// Which of the two engine tables applies; looked up first, because classes depend on it.

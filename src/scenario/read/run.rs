@@ -36,7 +36,37 @@ pub(super) fn read<'d>(
             problem.label(format!("found {warmup_s}, expected less than duration_s = {duration_s}")),
         );
     }
+    if let (Some(RunLength::Requests(requests)), RunMode::Steady) = (length, mode) {
+        long_enough(reader, &section, arrivals, requests, warmup);
+    }
     Some(RunPlan { mode, length: length?, replications: replications?, warmup: warmup? })
+}
+
+/// A steady run of `requests` ends when the last of them is sent: that must be after the warm-up and, in a
+/// closed loop, after the users have sent their first, all at time 0.
+fn long_enough(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    arrivals: Option<&Arrivals>,
+    requests: u64,
+    warmup: Option<Warmup>,
+) {
+    if let Some(Arrivals::Closed { users, .. }) = arrivals
+        && requests <= u64::from(*users)
+    {
+        let problem = Problem::new(section.place(&keys::REQUESTS), "the run ends before it has begun");
+        let label = format!("{requests} requests of {users} users are all sent at time 0: give more");
+        reader.problem(problem.label(label));
+    }
+    if let (Some(rate_per_s), Some(Warmup::Seconds(warmup_s))) =
+        (arrivals.and_then(Arrivals::rate_per_s), warmup)
+        && warmup_s >= requests as f64 / rate_per_s
+    {
+        let run_s = requests as f64 / rate_per_s;
+        let problem = Problem::new(section.place(&keys::WARMUP), "the warm-up leaves nothing of the run");
+        let label = format!("found {warmup_s}, but {requests} requests take about {run_s:.0} s");
+        reader.problem(problem.label(label));
+    }
 }
 
 fn length(reader: &mut Reader<'_>, section: &Section<'_>, arrivals: Option<&Arrivals>) -> Option<RunLength> {

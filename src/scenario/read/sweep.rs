@@ -20,11 +20,6 @@ pub(super) fn read<'d>(reader: &mut Reader<'d>, top: &Section<'d>, is_synthetic:
         reader.problem(Problem::new(node.span, "wrong type for `sweep`").label(label));
         return None;
     };
-    let before = reader.problems.len();
-    entries.iter().for_each(|entry| same_arrivals(reader, top, entry));
-    if reader.problems.len() > before {
-        return None;
-    }
     let axes: Vec<Option<Axis>> = entries.iter().map(|entry| axis(reader, entry, is_synthetic)).collect();
     let axes: Vec<Axis> = axes.into_iter().collect::<Option<_>>()?;
     let points = axes.iter().fold(1_usize, |points, axis| points.saturating_mul(axis.values.len()));
@@ -34,6 +29,23 @@ pub(super) fn read<'d>(reader: &mut Reader<'d>, top: &Section<'d>, is_synthetic:
         return None;
     }
     Some(axes)
+}
+
+/// Whether the axes go with each other and with the scenario's arrivals: asked when the sweep is to be run,
+/// not when one load of the same file is.
+pub(super) fn check_together(reader: &mut Reader<'_>, top: &Section<'_>) {
+    let Some(Value::Table(entries)) = top.find(&root::SWEEP).map(|node| &node.value) else {
+        return;
+    };
+    entries.iter().for_each(|entry| same_arrivals(reader, top, entry));
+    for (index, entry) in entries.iter().enumerate() {
+        let split = |entry: &Entry| overrides::split(&entry.key).unwrap_or_default();
+        let rival = entries[..index].iter().find(|e| overrides::exclude_each_other(&split(e), &split(entry)));
+        if let Some(rival) = rival {
+            let message = format!("the axes `{}` and `{}` replace each other", rival.key, entry.key);
+            reader.problem(Problem::new(entry.key_span, message).label("a sweep can vary one of them"));
+        }
+    }
 }
 
 /// An axis over the rate of another arrival kind would replace the scenario's arrivals, and its result would
