@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use knee::catalog::{Attention, Catalog, CatalogError, Dtype, Standing};
+use knee::catalog::{Attention, Catalog, CatalogError, Dtype, Scheduler, Standing};
 use knee::cost::{MemoryInputs, StepCost, StepShape, memory_budget};
 
 fn catalog() -> Catalog {
@@ -84,7 +84,7 @@ fn names_resolve_to_one_architecture() {
         ("nvidia/DeepSeek-R1-NVFP4", "deepseek-v3", Some(Dtype::Nvfp4)),
         ("Qwen/Qwen3-30B-A3B-Instruct-2507-FP8", "qwen3-30b-a3b", Some(Dtype::Fp8)),
         ("google/gemma-3-27b-it", "gemma-3-27b", None),
-        ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral-small-24b", None),
+        ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral-small-3.2-24b", None),
         ("mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b", None),
         ("OpenAI/GPT-OSS-120B", "gpt-oss-120b", None),
     ] {
@@ -118,20 +118,52 @@ fn engine_versions_fall_back_and_refuse() {
     let new = catalog.engine("vllm", None, &h100).unwrap();
     assert!(new.async_scheduling && new.full_prompt_gate && new.subtracts_graphs && new.watermark_option);
     assert_eq!((new.version.as_str(), new.gpu_memory_utilization), ("0.33", 0.92));
-    let between = catalog.engine("vllm", Some("0.27.1"), &h100).unwrap();
-    assert_eq!((between.version.as_str(), between.asked_version.as_deref()), ("0.26", Some("0.27.1")));
+    let patched = catalog.engine("vllm", Some("0.27.1"), &h100).unwrap();
+    assert_eq!((patched.version.as_str(), patched.asked_version), ("0.27", None));
+    let beyond = catalog.engine("vllm", Some("0.34.1"), &h100).unwrap();
+    assert_eq!((beyond.version.as_str(), beyond.asked_version.as_deref()), ("0.33", Some("0.34.1")));
 
     for (engine, version, word) in [
         ("vllm", Some("0.6.3"), "V0 scheduler"),
         ("vllm", Some("0.2"), "0.8"),
         ("vllm", Some("latest"), "latest"),
-        ("sglang", Some("0.5"), "not built yet"),
-        ("tensorrt-llm", None, "not built yet"),
+        ("sglang", Some("0.3.6"), "the oldest version simulated is 0.4"),
+        ("tensorrt-llm", Some("0.21"), "the oldest version simulated is 1.0"),
         ("vlm", None, "`vllm`"),
     ] {
         let error = catalog.engine(engine, version, &h100).unwrap_err().to_string();
         assert!(error.contains(word), "{engine} {version:?}: {error}");
     }
+}
+
+/// Chunk sizes, static fractions and limits as the servers' sources compute them by GPU.
+#[test]
+fn other_engines_have_their_own_defaults() {
+    let catalog = Catalog::new(None);
+    for (version, gpu, chunk, fraction) in [
+        // (81,080 - 512 - 12,288 - 512 - 128) / 81,080 MiB, and (81,080 - 9,728 - 512) / 81,080.
+        ("0.5.9", "h100-sxm", 8192, 0.834),
+        ("0.4.6", "h100-sxm", 8192, 0.874),
+        ("0.5.9", "rtx-4090", 2048, 0.844),
+        ("0.4.6", "rtx-4090", 2048, 0.877),
+    ] {
+        let gpu = catalog.hardware(gpu).unwrap();
+        let defaults = catalog.engine("sglang", Some(version), &gpu).unwrap();
+        assert_eq!(defaults.max_num_batched_tokens, chunk, "{version} {}", gpu.name);
+        let found = defaults.gpu_memory_utilization;
+        assert!((found - fraction).abs() < 0.0015, "{version} {}: {found}", gpu.name);
+        let Scheduler::Sglang(scheduler) = defaults.scheduler else { panic!("not SGLang's") };
+        assert_eq!(scheduler.retract_to_headroom, version.starts_with("0.4"));
+        // 100,000 / 32,768 x 512 lies below the least, 10 contexts above the most.
+        assert_eq!(scheduler.running_requests(100_000, 32_768), 2048);
+        assert_eq!(scheduler.running_requests(163_840, 32_768), 2560);
+        assert_eq!(scheduler.running_requests(327_680, 32_768), 4096);
+    }
+    let h100 = catalog.hardware("h100-sxm").unwrap();
+    let trt = catalog.engine("tensorrt-llm", None, &h100).unwrap();
+    assert_eq!((trt.max_num_seqs, trt.max_num_batched_tokens, trt.block_size), (2048, 8192, 32));
+    assert_eq!(trt.scheduler, Scheduler::TensorRtLlm { max_utilization: false });
+    assert_eq!((trt.gpu_memory_utilization, trt.enable_chunked_prefill), (0.90, false));
 }
 
 #[test]

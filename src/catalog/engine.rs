@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::files::{File, GIB, gib_to_bytes};
+use super::scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve};
 use super::{CatalogError, Hardware};
 use crate::units::{Bytes, Tokens};
 
@@ -18,6 +19,11 @@ pub struct EngineDefaults {
     /// The table entry used, and what was asked for if that is not in the table.
     pub version: String,
     pub asked_version: Option<String>,
+    pub scheduler: Scheduler,
+    /// What `gpu_memory_utilization` is a share of; and, where that share is not a constant, what it
+    /// follows from (`gpu_memory_utilization` then holds for one GPU and the default budget).
+    pub kv_share: KvShare,
+    pub static_reserve: Option<StaticReserve>,
     pub max_num_seqs: u32,
     pub max_num_batched_tokens: Tokens,
     pub gpu_memory_utilization: f64,
@@ -53,6 +59,12 @@ struct EngineFile {
     block_size: Option<Tokens>,
     enable_prefix_caching: Option<bool>,
     enable_chunked_prefill: Option<bool>,
+    #[serde(default)]
+    kv_share: KvShare,
+    /// Which scheduler it has; neither: vLLM's.
+    sglang: Option<SglangScheduler>,
+    #[serde(default)]
+    tensorrt_llm: bool,
     #[serde(default)]
     refused: Vec<Refused>,
     #[serde(default)]
@@ -90,6 +102,8 @@ struct VersionRow {
     full_prompt_gate: bool,
     watermark_option: bool,
     gpu_memory_utilization: f64,
+    #[serde(default)]
+    retract_to_headroom: bool,
     budget: String,
 }
 
@@ -103,6 +117,7 @@ struct BudgetRow {
     except: Vec<String>,
     max_num_batched_tokens: Tokens,
     max_num_seqs: u32,
+    reserve: Option<StaticReserve>,
 }
 
 /// An engine's table, read and ordered.
@@ -118,7 +133,7 @@ impl<'a> EngineTable<'a> {
             file.fraction("version.gpu_memory_utilization", row.gpu_memory_utilization)?;
         }
         for row in &table.memory {
-            file.positive("memory.sampler_copies", row.sampler_copies)?;
+            file.not_negative("memory.sampler_copies", row.sampler_copies)?;
             file.not_negative("memory.hidden_copies", row.hidden_copies)?;
             file.not_negative("memory.non_torch_gib", row.non_torch_gib)?;
             file.not_negative("memory.non_torch_tp_gib", row.non_torch_tp_gib)?;
@@ -155,13 +170,26 @@ impl<'a> EngineTable<'a> {
         let memory =
             memory.ok_or_else(|| self.file.invalid(&format!("no `memory` row covers version {used}")))?;
         let budget = self.budget(&row.budget, gpu)?;
+        let scheduler = match self.table.sglang {
+            Some(sglang) => {
+                Scheduler::Sglang(SglangScheduler { retract_to_headroom: row.retract_to_headroom, ..sglang })
+            }
+            None if self.table.tensorrt_llm => Scheduler::TensorRtLlm { max_utilization: false },
+            None => Scheduler::Vllm,
+        };
+        let gpu_memory_utilization = budget.reserve.map_or(row.gpu_memory_utilization, |reserve| {
+            reserve.fraction(gpu.memory_bytes, budget.max_num_batched_tokens, 1)
+        });
         Ok(EngineDefaults {
             engine: engine.clone(),
             version: used.clone(),
             asked_version,
+            scheduler,
+            kv_share: self.table.kv_share,
+            static_reserve: budget.reserve,
             max_num_seqs: budget.max_num_seqs,
             max_num_batched_tokens: budget.max_num_batched_tokens,
-            gpu_memory_utilization: row.gpu_memory_utilization,
+            gpu_memory_utilization,
             block_size: self.table.block_size.unwrap_or(16).max(1),
             async_scheduling: row.async_scheduling,
             full_prompt_gate: row.full_prompt_gate,

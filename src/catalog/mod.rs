@@ -14,6 +14,7 @@ mod model;
 mod model_file;
 mod names;
 mod profile;
+mod scheduler;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub use error::CatalogError;
 pub use hardware::{AllReduce, Hardware, Kernels, Price};
 pub use model::{Attention, LayerGroup, Mlp, Model, Parameters, WeightBytes};
 pub use profile::{Profile, ProfileValues, Standing};
+pub use scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve};
 
 use engine::EngineTable;
 use files::File;

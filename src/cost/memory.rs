@@ -4,12 +4,15 @@
 //! KV pool = total x utilisation - weights / p - activation peak - non-torch - graph estimate
 //! ```
 //!
+//! That is vLLM's. SGLang's share holds weights and KV only, of the memory free before loading; in
+//! TensorRT-LLM the pool is a share of what weights, activations and the rest leave.
+//!
 //! The activation peak is what the engine's profiling run allocates. With many sequences the sampler
 //! dominates it (several f32 copies of sequences x vocabulary, not divided by p); with few sequences and
 //! a large token budget the widest layer does. That is why more `max_num_seqs` can make a full GPU
 //! slower. The figures of an engine version are data (`calibration/engines`).
 
-use crate::catalog::{Dtype, EngineDefaults, Hardware, Mlp, Model};
+use crate::catalog::{Dtype, EngineDefaults, Hardware, KvShare, Mlp, Model};
 use crate::kv::KvSpec;
 use crate::units::{Blocks, Bytes, Tokens};
 
@@ -35,11 +38,13 @@ pub struct MemoryInputs<'a> {
 pub struct MemoryBudget {
     pub total: Bytes,
     pub gpu_memory_utilization: f64,
+    /// What the utilisation is a share of.
+    pub kv_share: KvShare,
     pub weights: Bytes,
     pub activations: Bytes,
     pub non_torch: Bytes,
     pub graphs: Bytes,
-    /// total x utilisation - the four above; negative if the model does not fit.
+    /// What is left for KV, by the engine's formula; negative if the model does not fit.
     pub kv_available: i64,
     /// Bytes of one block on this GPU: full-attention or latent layers. Of a model that has neither: of
     /// its windowed layers; failing these too, one sequence's state.
@@ -67,9 +72,14 @@ pub fn memory_budget(inputs: &MemoryInputs<'_>) -> MemoryBudget {
     let activations = activation_bytes(inputs, tp);
     let non_torch = if tp > 1 { engine.non_torch_tp_bytes } else { engine.non_torch_bytes };
     let graphs = if engine.subtracts_graphs { engine.graph_estimate_bytes } else { 0 };
-    let usable = hardware.memory_bytes as f64 * inputs.gpu_memory_utilization;
     let taken: f64 = [weights, activations, non_torch, graphs].map(|bytes| bytes as f64).iter().sum();
-    let kv_available = libm::floor(usable - taken) as i64;
+    let (memory, share) = (hardware.memory_bytes as f64, inputs.gpu_memory_utilization);
+    let kv_available = match engine.kv_share {
+        KvShare::OfTotal => memory * share - taken,
+        KvShare::OfTotalForWeightsAndKv => (memory - non_torch as f64) * share - weights as f64,
+        KvShare::OfFree => (memory - taken) * share,
+    };
+    let kv_available = libm::floor(kv_available) as i64;
 
     let block_size = engine.block_size.max(1);
     let per_block = |bytes: Bytes| bytes.saturating_mul(u64::from(block_size));
@@ -83,6 +93,7 @@ pub fn memory_budget(inputs: &MemoryInputs<'_>) -> MemoryBudget {
     MemoryBudget {
         total: hardware.memory_bytes,
         gpu_memory_utilization: inputs.gpu_memory_utilization,
+        kv_share: engine.kv_share,
         weights,
         activations,
         non_torch,

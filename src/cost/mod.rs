@@ -6,6 +6,7 @@
 //! the GPU's datasheet and a handful of calibrated figures, so they extend to models and GPUs that
 //! nobody measured.
 
+mod expert_parallel;
 mod fit;
 mod memory;
 mod shape;

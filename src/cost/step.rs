@@ -16,6 +16,7 @@
 //! sums over the step's sequences and arrive summed in the [`StepShape`].
 
 use super::StepShape;
+use super::expert_parallel::Spread;
 use crate::catalog::{AllReduce, Attention, Dtype, Hardware, Mlp, Model, ProfileValues};
 use crate::units::{SimSpan, Tokens};
 
@@ -64,6 +65,8 @@ pub struct StepCost {
     overhead_s: f64,
     per_sequence_s: f64,
     linear_compute_per_token_s: f64,
+    /// Under expert parallelism: what the busiest GPU computes beyond the mean, per square root of tokens.
+    spread_per_root_token_s: f64,
     /// Reading the weights of all layers but the routed experts.
     linear_memory_s: f64,
     /// Reading the routed experts that n tokens touch, by n; the last entry holds for all larger n.
@@ -129,6 +132,7 @@ impl StepCost {
             overhead_s: profile.overhead_per_layer_s * layers,
             per_sequence_s: profile.per_sequence_s,
             linear_compute_per_token_s: 2.0 * parameters.active_in_layers() as f64 / compute,
+            spread_per_root_token_s: 0.0,
             linear_memory_s: weights.dense / stream,
             experts_memory_s: experts_memory(
                 model,
@@ -145,6 +149,22 @@ impl StepCost {
         }
     }
 
+    /// The same with whole experts on each of the `tp` GPUs instead of a slice of all; nothing changes for
+    /// a dense model.
+    #[must_use]
+    pub fn with_expert_parallel(mut self, model: &Model, tp: u32) -> Self {
+        if let Some(spread) = Spread::new(model, tp) {
+            let parameters = model.parameters();
+            let routed = parameters.routed_active as f64 / parameters.active_in_layers() as f64;
+            self.spread_per_root_token_s =
+                self.linear_compute_per_token_s * routed * spread.tokens_per_root();
+            for (tokens, read_s) in (0..).zip(&mut self.experts_memory_s) {
+                *read_s *= spread.read_factor(tokens);
+            }
+        }
+        self
+    }
+
     /// A made-up model for tests and teaching: `constant_s` + `per_token_s` x tokens, no window.
     #[must_use]
     pub const fn affine(constant_s: f64, per_token_s: f64) -> Self {
@@ -153,6 +173,7 @@ impl StepCost {
             overhead_s: constant_s,
             per_sequence_s: 0.0,
             linear_compute_per_token_s: per_token_s,
+            spread_per_root_token_s: 0.0,
             linear_memory_s: 0.0,
             experts_memory_s: Vec::new(),
             head_compute_per_row_s: 0.0,
@@ -180,7 +201,10 @@ impl StepCost {
     pub fn terms(&self, shape: &StepShape) -> StepTerms {
         let tokens = f64::from(shape.tokens);
         let sequences = f64::from(shape.sequences);
-        let linear_compute_s = self.linear_compute_per_token_s * tokens;
+        let mut linear_compute_s = self.linear_compute_per_token_s * tokens;
+        if self.spread_per_root_token_s > 0.0 {
+            linear_compute_s += self.spread_per_root_token_s * tokens.sqrt();
+        }
         let linear_memory_s = self.linear_memory_s + self.experts_read_s(shape.tokens);
         let head_s = if shape.sampled == 0 {
             0.0

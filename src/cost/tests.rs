@@ -214,3 +214,22 @@ fn affine_costs_are_exactly_affine() {
         StepTerms { overhead_s: 2e-3, linear_s: linear, linear_compute_s: linear, ..StepTerms::default() };
     assert_eq!(terms, expected);
 }
+
+/// One GPU has nothing to share out, and a dense model nothing to spread. Otherwise few tokens meet few of
+/// the experts and those unevenly; with many, every GPU reads all it holds and the picks even out.
+#[test]
+fn expert_parallelism_adds_what_the_busiest_gpu_has_more() {
+    let decode =
+        |tokens: u32| StepShape { tokens, sequences: tokens, sampled: tokens, ..StepShape::default() };
+    let surplus = |name: &str, tp: u32, tokens: u32| {
+        let setup = Setup::new(name, "h100-sxm", Dtype::Bf16);
+        let plain = setup.cost(tp);
+        let spread = plain.clone().with_expert_parallel(&setup.model, tp);
+        spread.terms(&decode(tokens)).linear_s / plain.terms(&decode(tokens)).linear_s - 1.0
+    };
+    assert_eq!(surplus("llama-3.1-8b", 4, 64), 0.0);
+    assert_eq!(surplus("qwen3-30b-a3b", 1, 64), 0.0);
+    let [few, some, many, prompt] = [4, 64, 1024, 8192].map(|tokens| surplus("qwen3-30b-a3b", 8, tokens));
+    assert!(few > 0.3 && few > some && some > many, "{few} {some} {many}");
+    assert!(many > 0.0 && many < 0.03 && prompt > 0.0 && prompt < 0.03, "{many} {prompt}");
+}

@@ -9,6 +9,8 @@
 //! exhausted the budget, so nothing was admitted behind it, and every prefill still running when the
 //! budget exceeds the decodes (which `max_num_seqs <= max_num_batched_tokens` guarantees) goes on.
 
+mod prefill_first;
+
 use super::cohort::Cohort;
 use super::config::{BatcherConfig, Batching, SchedulingPolicy};
 use super::sequence::{NIL, Pool, RunningList, Sequence, Slot, State, final_context};
@@ -31,6 +33,10 @@ pub(super) struct StepPlan {
     /// Decoding sequences by class without the late ones, and how many emit in all.
     pub steady_decodes: Vec<u32>,
     pub prefill_tokens: u32,
+    /// Prefill first: whether the step decodes, and decoding sequences by class that stood still while
+    /// prompts ran; they are not among the steady ones.
+    pub decodes: bool,
+    pub stalled_decodes: Vec<u32>,
 }
 
 impl StepPlan {
@@ -44,18 +50,21 @@ impl StepPlan {
         self.sampled.clear();
         self.late.clear();
         self.prefill_tokens = 0;
+        self.decodes = false;
+        self.stalled_decodes.clear();
     }
 
     /// Tokens that leave the replica when the step ends.
     pub fn emitted(&self) -> u32 {
-        self.steady_decodes.iter().sum::<u32>() + self.late.len() as u32 + self.sampled.len() as u32
+        let grouped = self.steady_decodes.iter().chain(&self.stalled_decodes).sum::<u32>();
+        grouped + self.late.len() as u32 + self.sampled.len() as u32
     }
 }
 
 /// Receives what the outputs of a step bring.
 pub(super) trait Outputs {
-    /// A token of `class` whose distance to its predecessor is not the step's length.
-    fn token_gap(&mut self, class: u16, gap: SimSpan);
+    /// `count` tokens of `class` whose distance to their predecessors is not the step's length.
+    fn token_gaps(&mut self, class: u16, gap: SimSpan, count: u32);
     /// The sequence's last token is out.
     fn finished(&mut self, sequence: &Sequence);
 }
@@ -85,6 +94,7 @@ pub(super) struct Batcher {
     /// Static batches: how many may still join, and how many members still lack tokens.
     batch_quota: u32,
     unfinished: u32,
+    prefill_first: prefill_first::Memory,
     arrivals: u64,
     admissions: u64,
 }
@@ -95,6 +105,10 @@ impl Batcher {
         Self {
             waiting: WaitingQueue::new(config.scheduling_policy),
             cohort: Cohort::new(kv.block_size, window, classes),
+            prefill_first: match &config.batching {
+                Batching::PrefillFirst(policy) => prefill_first::Memory::new(policy),
+                _ => prefill_first::Memory::default(),
+            },
             free_blocks: kv.blocks,
             config,
             kv,
@@ -130,7 +144,16 @@ impl Batcher {
         }
         let longest = final_context(request);
         let blocks = u64::from(self.kv.fixed_blocks(longest)) + u64::from(self.kv.blocks_for(longest));
-        blocks <= u64::from(self.kv.blocks)
+        let whole_prompts = !self.config.enable_chunked_prefill;
+        let budget = self.config.max_num_batched_tokens;
+        let admitted = match self.config.batching {
+            Batching::PrefillFirst(_) => self.ever_admitted(request),
+            Batching::GuaranteedNoEvict => !whole_prompts || request.input_tokens <= budget,
+            // A paused request comes back with its output as part of the prompt.
+            Batching::MaxUtilization => !whole_prompts || final_context(request) <= budget,
+            Batching::Continuous | Batching::Static => true,
+        };
+        admitted && blocks <= u64::from(self.kv.blocks)
     }
 
     /// Puts a request that [`Batcher::accepts`] into the queue.
@@ -148,6 +171,7 @@ impl Batcher {
     #[inline]
     pub fn age(&mut self) {
         let keep_rows = self.config.batching == Batching::Static;
+        let prefill_first = matches!(self.config.batching, Batching::PrefillFirst(_));
         let step = self.cohort.step;
         for at in 0..self.joining.len() {
             let slot = self.joining[at];
@@ -159,6 +183,9 @@ impl Batcher {
             if remaining > 1 {
                 sequence.state = State::Decoding;
                 self.cohort.join(slot, &self.pool[slot]);
+                if prefill_first {
+                    self.prefill_first.join(slot);
+                }
             } else {
                 self.finishing.push(slot);
                 if keep_rows {
@@ -167,7 +194,12 @@ impl Batcher {
             }
         }
         self.joining.clear();
-        self.cohort.age(&self.pool, keep_rows, &mut self.finishing);
+        if prefill_first {
+            // It grows older when a decode step is composed.
+            self.cohort.complete(&self.pool, keep_rows, &mut self.finishing);
+        } else {
+            self.cohort.age(&self.pool, keep_rows, &mut self.finishing);
+        }
         if !self.finishing.is_empty() {
             let pool = &mut self.pool;
             for &slot in &self.finishing {
@@ -183,6 +215,9 @@ impl Batcher {
     pub fn compose(&mut self, now: SimTime, plan: &mut StepPlan) {
         plan.clear();
         self.preempted.clear();
+        if let Batching::PrefillFirst(policy) = self.config.batching {
+            return self.compose_prefill_first(&policy, plan);
+        }
         let postponed_before = std::mem::take(&mut self.postponed);
         if self.config.batching == Batching::Static {
             self.compose_static(plan);
@@ -208,6 +243,9 @@ impl Batcher {
     fn schedule_running(&mut self, plan: &mut StepPlan) -> Tokens {
         let budget = self.config.max_num_batched_tokens - self.cohort.count;
         let mut needed = self.cohort.blocks_needed();
+        if self.config.batching == Batching::GuaranteedNoEvict {
+            needed = 0;
+        }
         let mut chunk = 0;
         if self.partial != NIL {
             let sequence = &self.pool[self.partial];
@@ -224,7 +262,11 @@ impl Batcher {
         budget - chunk
     }
 
+    /// Blocks to take for the next chunk of an admitted sequence.
     fn chunk_blocks(&self, sequence: &Sequence, chunk: Tokens) -> Blocks {
+        if matches!(self.config.batching, Batching::GuaranteedNoEvict | Batching::MaxUtilization) {
+            return 0;
+        }
         self.kv.blocks_for(sequence.computed + chunk) - self.kv.blocks_for(sequence.computed)
     }
 
@@ -320,7 +362,11 @@ impl Batcher {
                 self.note_leaver(slot);
             }
             State::Prefilling => {
-                self.free_blocks += sequence.fixed_blocks + self.kv.blocks_for(sequence.computed);
+                let filled = match self.config.batching {
+                    Batching::MaxUtilization => sequence.known,
+                    _ => sequence.computed,
+                };
+                self.free_blocks += sequence.fixed_blocks + self.kv.blocks_for(filled);
                 self.partial = NIL;
             }
             State::Waiting | State::FinishingEvicted => unreachable!("only members of the running list"),
@@ -370,13 +416,18 @@ impl Batcher {
             }
             // The gate looks at the whole prompt, yet only the chunk's blocks are taken: several
             // admissions can pass against the same free blocks, as they do in vLLM.
-            let gate = if self.config.full_prompt_gate { sequence.known } else { chunk };
+            let (gate, taken) = match self.config.batching {
+                Batching::GuaranteedNoEvict => (sequence.final_context(), sequence.final_context()),
+                Batching::MaxUtilization => (sequence.known, sequence.known),
+                _ if self.config.full_prompt_gate => (sequence.known, chunk),
+                _ => (chunk, chunk),
+            };
             let watermark = if self.running.len > 0 { self.config.watermark_blocks } else { 0 };
             let fixed = sequence.fixed_blocks;
             if fixed + self.kv.blocks_for(gate) + watermark > self.free_blocks {
                 return;
             }
-            self.free_blocks -= fixed + self.kv.blocks_for(chunk);
+            self.free_blocks -= fixed + self.kv.blocks_for(taken);
             self.start(plan, chunk);
             budget -= chunk;
         }
@@ -478,17 +529,27 @@ impl Batcher {
             if sequence.first_token == SimTime::MAX {
                 sequence.first_token = now;
             } else {
-                sink.token_gap(sequence.request.class, now.since(sequence.last_token));
+                sink.token_gaps(sequence.request.class, now.since(sequence.last_token), 1);
             }
+            sequence.last_token = now;
         }
         for &slot in &plan.late {
             let sequence = &self.pool[slot];
-            sink.token_gap(sequence.request.class, now.since(sequence.last_token));
+            sink.token_gaps(sequence.request.class, now.since(sequence.last_token), 1);
+        }
+        if plan.decodes {
+            let before = self.prefill_first.end_decode(now);
+            for (class, &count) in (0..).zip(&plan.stalled_decodes) {
+                sink.token_gaps(class, now.since(before), count);
+            }
         }
         self.date_leavers(now);
         if self.config.batching == Batching::Static {
             self.finish_static_batch(sink);
             return;
+        }
+        if !self.finishing.is_empty() {
+            self.prefill_first.release();
         }
         for at in 0..self.finishing.len() {
             let slot = self.finishing[at];

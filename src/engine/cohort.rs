@@ -135,6 +135,13 @@ impl Cohort {
     /// current so far. They stop emitting and, unless `keep_rows`, leave.
     #[inline]
     pub fn age(&mut self, pool: &Pool, keep_rows: bool, finishing: &mut Vec<Slot>) {
+        self.complete(pool, keep_rows, finishing);
+        self.advance();
+    }
+
+    /// The first half of [`Cohort::age`]: takes out those whose last token is in the current step.
+    #[inline]
+    pub fn complete(&mut self, pool: &Pool, keep_rows: bool, finishing: &mut Vec<Slot>) {
         let from = finishing.len();
         self.completions.take(self.step, |slot| finishing.push(slot));
         for &slot in &finishing[from..] {
@@ -144,6 +151,11 @@ impl Cohort {
                 self.forget_row(slot, sequence);
             }
         }
+    }
+
+    /// The second half: everybody left grows one token older.
+    #[inline]
+    pub fn advance(&mut self) {
         self.step += 1;
         self.residue += 1;
         if self.residue == self.residues.len() {
@@ -213,7 +225,12 @@ impl Cohort {
         self.residues[self.residue]
     }
 
-    /// Whether this one does.
+    /// How many will need one for their token of the step after the current.
+    pub fn blocks_needed_next(&self) -> u32 {
+        self.residues[if self.residue + 1 == self.residues.len() { 0 } else { self.residue + 1 }]
+    }
+
+    /// Whether this one needs one for its token of the current step.
     pub fn needs_block(&self, sequence: &Sequence) -> bool {
         self.residue_of(sequence) == self.residue
     }

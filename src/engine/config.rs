@@ -63,15 +63,44 @@ impl BatcherConfig {
     /// Whether steps are composed one ahead. A static batch is not: it has nothing to look ahead to.
     #[must_use]
     pub fn pipelined(&self) -> bool {
-        self.async_scheduling && self.batching == Batching::Continuous
+        self.async_scheduling && self.batching != Batching::Static
     }
 }
 
-/// Whether a batch changes at every step or runs to its longest member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Who joins a step, and which KV blocks a request takes when it is admitted.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Batching {
+    /// vLLM V1: decodes and prompt chunks share a step; blocks are taken as they are filled.
     Continuous,
+    /// A batch runs to its longest member.
     Static,
+    /// TensorRT-LLM's GUARANTEED_NO_EVICT: as `Continuous`, but a request is admitted with the blocks of
+    /// its longest context, so nobody is ever preempted.
+    GuaranteedNoEvict,
+    /// TensorRT-LLM's MAX_UTILIZATION: as `Continuous`, but a request is admitted with the blocks of its
+    /// whole prompt.
+    MaxUtilization,
+    /// SGLang: a step holds prompt chunks or decodes, and prompts go first.
+    PrefillFirst(PrefillFirst),
+}
+
+/// SGLang's admission and retraction, in its own terms. Chunks are cut at
+/// [`BatcherConfig::max_num_batched_tokens`] (its `chunked_prefill_size`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrefillFirst {
+    /// Once a step has a prompt, another is added only below this many prompt tokens.
+    pub max_prefill_tokens: Tokens,
+    /// Share of their remaining output that running requests are assumed to need still: from `init` it
+    /// falls by `decay` with every decode step down to `min`, and rises when requests are retracted.
+    pub init_new_token_ratio: f64,
+    pub min_new_token_ratio: f64,
+    pub new_token_ratio_decay: f64,
+    /// No request is assumed to need more output tokens than this.
+    pub clip_max_new_tokens: Tokens,
+    /// Decode steps that the estimate after a retraction looks ahead.
+    pub retract_decode_steps: u32,
+    /// Whether a retraction goes on until there is room for that many steps, or only for the next.
+    pub retract_to_headroom: bool,
 }
 
 /// Who is served first, and who is preempted last.

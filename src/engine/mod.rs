@@ -17,7 +17,8 @@ mod synthetic;
 mod waiting;
 
 pub use config::{
-    BatcherConfig, Batching, LlmServer, RouterPolicy, SchedulingPolicy, Server, SyntheticServer, System,
+    BatcherConfig, Batching, LlmServer, PrefillFirst, RouterPolicy, SchedulingPolicy, Server,
+    SyntheticServer, System,
 };
 pub use observer::{Finished, Observer, Rejection, Step};
 pub use run::{Client, EngineError, RunEnd, RunUntil, run};

@@ -199,8 +199,8 @@ struct Sink<'a, O> {
 }
 
 impl<O: Observer> Outputs for Sink<'_, O> {
-    fn token_gap(&mut self, class: u16, gap: SimSpan) {
-        self.observer.token_gaps(self.now, class, gap, 1);
+    fn token_gaps(&mut self, class: u16, gap: SimSpan, count: u32) {
+        self.observer.token_gaps(self.now, class, gap, count);
     }
 
     fn finished(&mut self, sequence: &Sequence) {

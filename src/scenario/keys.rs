@@ -207,7 +207,7 @@ table! { engine, ENGINE, "engine":
     TENSOR_PARALLEL_SIZE = "tensor_parallel_size", GPUS, Fallback::Integer(1), "GPUs that share every layer";
     PIPELINE_PARALLEL_SIZE = "pipeline_parallel_size", GPUS, Fallback::Integer(1), "GPUs that split the layers (only 1 is built)";
     DATA_PARALLEL_SIZE = "data_parallel_size", GPUS, Fallback::Integer(1), "engine-level data parallelism (only 1 is built)";
-    ENABLE_EXPERT_PARALLEL = "enable_expert_parallel", Kind::Boolean, Depends("false"), "experts spread over GPUs (only false is built)";
+    ENABLE_EXPERT_PARALLEL = "enable_expert_parallel", Kind::Boolean, Depends("false"), "whole experts on one GPU each, over the GPUs of tensor_parallel_size";
     MAX_NUM_SEQS = "max_num_seqs", Kind::Integer { min: 1, max: 1_000_000 }, Depends("the engine's"), "sequences that run at once";
     MAX_NUM_BATCHED_TOKENS = "max_num_batched_tokens", COUNT, Depends("the engine's"), "token budget of a step";
     MAX_MODEL_LEN = "max_model_len", Kind::IntegerOr("auto", 1, 1_000_000_000), Depends("the model's own, or what the KV pool holds"), "prompt + output of a request may not exceed it";
@@ -219,6 +219,10 @@ table! { engine, ENGINE, "engine":
     NUM_GPU_BLOCKS_OVERRIDE = "num_gpu_blocks_override", COUNT, Depends("computed from memory"), "KV blocks, as an engine's log prints them";
     SCHEDULING_POLICY = "scheduling_policy", Kind::Choice(&["fcfs", "priority"]), Fallback::Text("fcfs"), "who is served first";
     WATERMARK = "watermark", Kind::Number(UP_TO_ONE), Depends("the engine's"), "fraction of blocks kept free at admission";
+    SCHEDULE_CONSERVATIVENESS = "schedule_conservativeness", Kind::Number(POSITIVE), Depends("sglang: 1.0"), "sglang only: scales the output that running requests are assumed to need still";
+    MAX_PREFILL_TOKENS = "max_prefill_tokens", COUNT, Depends("sglang: 16384"), "sglang only: prompt tokens up to which a step takes another prompt";
+    ENABLE_MIXED_CHUNK = "enable_mixed_chunk", Kind::Boolean, Depends("sglang: false"), "sglang only: decodes in prompt steps (only false is built)";
+    CAPACITY_SCHEDULER_POLICY = "capacity_scheduler_policy", Kind::Choice(&["GUARANTEED_NO_EVICT", "MAX_UTILIZATION"]), Depends("tensorrt-llm: GUARANTEED_NO_EVICT"), "tensorrt-llm only: whether a request is admitted with room for its whole output or its prompt";
     BATCHING = "batching", Kind::Choice(&["continuous", "static"]), Fallback::Text("continuous"), "whether a batch changes at every step or runs to its longest member";
 }
 
@@ -294,8 +298,17 @@ pub static TOP: &Table = &root::ROOT;
 pub static SYNTHETIC_ENGINE: &Table = &synthetic::SYNTHETIC;
 
 /// What people may write because it is planned, as dotted keys.
-pub(super) const NOT_BUILT: &[&str] =
-    &["arrivals.weibull", "arrivals.mmpp", "arrivals.profile", "arrivals.ramp"];
+pub(super) const NOT_BUILT: &[&str] = &[
+    "arrivals.weibull",
+    "arrivals.mmpp",
+    "arrivals.profile",
+    "arrivals.ramp",
+    "engine.speculative_config",
+    "engine.num_speculative_tokens",
+    "engine.acceptance_rate",
+    "engine.enforce_eager",
+    "engine.max_cudagraph_capture_size",
+];
 
 /// Keys of which one replaces the other: setting one from outside removes its siblings.
 pub(super) const ALTERNATIVES: &[(&str, &[&str])] = &[

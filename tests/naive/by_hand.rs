@@ -10,7 +10,7 @@ use super::{Load, Outcome, Scenario, affine_costs, simulate};
 
 const MS: u64 = 1_000_000;
 
-fn batcher() -> BatcherConfig {
+pub(super) fn batcher() -> BatcherConfig {
     BatcherConfig {
         batching: Batching::Continuous,
         max_num_seqs: 8,
@@ -26,12 +26,12 @@ fn batcher() -> BatcherConfig {
 }
 
 /// Blocks of one token, so that a sequence holds as many as its KV has tokens.
-fn pool(blocks: Blocks) -> KvSpec {
+pub(super) fn pool(blocks: Blocks) -> KvSpec {
     KvSpec { block_size: 1, blocks, state_blocks: 0, window: 0, window_blocks_per_token: 0.0 }
 }
 
 /// Requests of (send in ms, input, output, class).
-fn open(requests: &[(u64, Tokens, Tokens, u16)]) -> Load {
+pub(super) fn open(requests: &[(u64, Tokens, Tokens, u16)]) -> Load {
     let request = |(index, &(send_ms, input_tokens, output_tokens, class))| Request {
         index,
         send: SimTime::from_nanos(send_ms * MS),
@@ -42,22 +42,22 @@ fn open(requests: &[(u64, Tokens, Tokens, u16)]) -> Load {
     Load::Open((0..).zip(requests).map(request).collect())
 }
 
-fn run(batcher: &BatcherConfig, kv: KvSpec, front_end_ms: u64, load: Load) -> Outcome {
+pub(super) fn run(batcher: &BatcherConfig, kv: KvSpec, front_end_ms: u64, load: Load) -> Outcome {
     simulate(batcher, &kv, &StepCost::affine(0.010, 0.001), SimSpan::from_nanos(front_end_ms * MS), load)
 }
 
 /// (index, scheduled, first token, done in ms, preemptions) of each request, in order of completion.
-fn lives(outcome: &Outcome) -> Vec<(u64, u64, u64, u64, u32)> {
+pub(super) fn lives(outcome: &Outcome) -> Vec<(u64, u64, u64, u64, u32)> {
     let ms = |time: SimTime| time.as_nanos() / MS;
     let life = |r: &super::Record| (r.index, ms(r.scheduled), ms(r.first_token), ms(r.done), r.preemptions);
     outcome.finished.iter().map(life).collect()
 }
 
-fn gaps_ms(outcome: &Outcome) -> Vec<u64> {
+pub(super) fn gaps_ms(outcome: &Outcome) -> Vec<u64> {
     outcome.gaps_ns.iter().map(|ns| ns / MS).collect()
 }
 
-fn step_tokens(outcome: &Outcome) -> Vec<u32> {
+pub(super) fn step_tokens(outcome: &Outcome) -> Vec<u32> {
     outcome.steps.iter().map(|step| step.shape.tokens).collect()
 }
 
@@ -213,12 +213,22 @@ fn users_think_and_send_in_order_of_time() {
 #[test]
 fn random_scenarios_reach_every_corner() {
     let (mut preempted, mut twice, mut finishing, mut refused, mut tied) = (0, 0, 0, 0, 0);
-    let (mut padded, mut full) = (0, 0);
-    for seed in 0..600 {
+    let (mut padded, mut full, mut retracted, mut paused, mut reserved) = (0, 0, 0, 0, 0);
+    for seed in 0..1_200 {
         let scenario = Scenario::random(seed, &affine_costs());
         let outcome = scenario.simulate();
         let recomputed: u64 = outcome.finished.iter().map(|r| u64::from(r.preemptions)).sum();
-        preempted += u32::from(recomputed > 0);
+        let again = u32::from(recomputed > 0);
+        match scenario.batcher.batching {
+            Batching::PrefillFirst(_) => retracted += again,
+            Batching::MaxUtilization => paused += again,
+            Batching::GuaranteedNoEvict => {
+                assert_eq!(outcome.preemptions, 0, "seed {seed}");
+                reserved += u32::from(outcome.steps.iter().any(|s| s.waiting > 0));
+            }
+            Batching::Continuous | Batching::Static => {}
+        }
+        preempted += again;
         twice += u32::from(outcome.finished.iter().any(|r| r.preemptions > 1));
         finishing += u32::from(outcome.preemptions > recomputed);
         refused += u32::from(!outcome.rejected.is_empty());
@@ -226,9 +236,18 @@ fn random_scenarios_reach_every_corner() {
         padded += u32::from(outcome.steps.iter().any(|s| s.emitted < s.shape.sampled));
         full += u32::from(outcome.steps.iter().any(|s| s.blocks_used == scenario.kv.blocks));
     }
-    for (reached, at_least) in
-        [(preempted, 120), (twice, 60), (finishing, 20), (refused, 60), (tied, 60), (padded, 30), (full, 100)]
-    {
+    for (reached, at_least) in [
+        (preempted, 120),
+        (twice, 60),
+        (finishing, 20),
+        (refused, 60),
+        (tied, 60),
+        (padded, 30),
+        (full, 100),
+        (retracted, 60),
+        (paused, 20),
+        (reserved, 40),
+    ] {
         assert!(reached >= at_least, "{reached} scenarios, wanted {at_least}");
     }
 }

@@ -1,6 +1,7 @@
 //! The engine: a running list, a queue, and steps that follow one another.
 
 mod compose;
+mod prefill_first;
 
 use knee::cost::{StepCost, StepShape};
 use knee::engine::{BatcherConfig, Batching, SchedulingPolicy};
@@ -27,6 +28,11 @@ pub struct Engine<'a> {
     ahead: Plan,
     /// Members that the static batch may still admit.
     quota: u32,
+    /// Prefill first: the estimate of how much of its remaining output a running request will still need,
+    /// whether admission has been given up for now, and whether anything completed since the last decode.
+    ratio: f64,
+    full: bool,
+    released: bool,
     pub outcome: Outcome,
 }
 
@@ -97,6 +103,12 @@ impl<'a> Engine<'a> {
             executing: None,
             ahead: Plan::default(),
             quota: 0,
+            ratio: match batcher.batching {
+                Batching::PrefillFirst(policy) => policy.init_new_token_ratio,
+                _ => 0.0,
+            },
+            full: false,
+            released: false,
             outcome: Outcome::default(),
         }
     }
@@ -109,8 +121,21 @@ impl<'a> Engine<'a> {
     /// Takes a request into the queue, or refuses it if it is longer than the context or the whole pool.
     pub fn accept(&mut self, request: Request) -> bool {
         let total = request.input_tokens + request.output_tokens - 1;
-        if request.input_tokens + request.output_tokens > self.batcher.max_model_len
+        let all = request.input_tokens + request.output_tokens;
+        let prefill_first = matches!(self.batcher.batching, Batching::PrefillFirst(_));
+        let longest_prompt = match self.batcher.batching {
+            Batching::GuaranteedNoEvict => request.input_tokens,
+            // It may come back with all of its output but the last token.
+            Batching::MaxUtilization => total,
+            _ => 0,
+        };
+        let whole = !self.batcher.enable_chunked_prefill;
+        if all > self.batcher.max_model_len
             || self.reservation(total) > self.kv.blocks
+            || whole && longest_prompt > self.batcher.max_num_batched_tokens
+            || prefill_first
+                && all + self.kv.fixed_blocks(total) * self.kv.block_size
+                    >= self.kv.blocks * self.kv.block_size
         {
             self.outcome.rejected.push(request.index);
             return false;
@@ -185,7 +210,7 @@ impl<'a> Engine<'a> {
         }
         self.outcome.steps.push(self.step_record(&plan, shape, now, end));
         self.executing = Some((plan, end));
-        if self.batcher.async_scheduling && self.batcher.batching == Batching::Continuous {
+        if self.batcher.async_scheduling && self.batcher.batching != Batching::Static {
             self.ahead = self.compose();
         }
     }
@@ -193,7 +218,9 @@ impl<'a> Engine<'a> {
     fn step_record(&self, plan: &Plan, shape: StepShape, start: SimTime, end: SimTime) -> StepRecord {
         let blocks_used = self.blocks_used();
         assert!(blocks_used <= self.kv.blocks, "more blocks than the pool has");
-        assert!(shape.tokens <= self.batcher.max_num_batched_tokens, "over the budget");
+        let bounded = self.batcher.enable_chunked_prefill
+            || !matches!(self.batcher.batching, Batching::PrefillFirst(_));
+        assert!(!bounded || shape.tokens <= self.batcher.max_num_batched_tokens, "over the budget");
         assert!(self.running.len() <= self.batcher.max_num_seqs as usize, "too many sequences");
         let chunks = plan.rows.iter().filter(|row| row.kind == Kind::Chunk || row.kind == Kind::LastChunk);
         StepRecord {
@@ -219,11 +246,12 @@ impl<'a> Engine<'a> {
             sequence.emitted == sequence.request.output_tokens
         };
         let done: Vec<usize> = match self.batcher.batching {
-            // From the step, not from the running list: it may have been preempted meanwhile.
-            Batching::Continuous => plan.rows.iter().map(|row| row.id).filter(has_all).collect(),
             Batching::Static if self.quota == 0 && self.running.iter().all(has_all) => self.running.clone(),
             Batching::Static => Vec::new(),
+            // From the step, not from the running list: it may have been preempted meanwhile.
+            _ => plan.rows.iter().map(|row| row.id).filter(has_all).collect(),
         };
+        self.released |= !done.is_empty();
         self.running.retain(|id| !done.contains(id));
         for &id in &done {
             self.outcome.finished.push(self.sequences[id].record(now));
@@ -256,10 +284,12 @@ impl<'a> Engine<'a> {
     /// Blocks that a running sequence holds with `kv` tokens.
     fn held(&self, id: usize, kv: Tokens) -> Blocks {
         let total = self.sequences[id].total();
-        match self.batcher.batching {
-            Batching::Continuous => self.kv.fixed_blocks(total) + kv.div_ceil(self.kv.block_size),
-            Batching::Static => self.reservation(total),
-        }
+        let tokens = match self.batcher.batching {
+            Batching::Continuous | Batching::PrefillFirst(_) => kv,
+            Batching::MaxUtilization => kv.max(self.sequences[id].prompt),
+            Batching::Static | Batching::GuaranteedNoEvict => total,
+        };
+        self.kv.fixed_blocks(total) + tokens.div_ceil(self.kv.block_size)
     }
 
     fn blocks_used(&self) -> Blocks {

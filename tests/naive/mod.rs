@@ -1,4 +1,4 @@
-//! The oracle: a naive single-replica vLLM V1 engine with its client.
+//! The oracle: a naive single-replica engine, vLLM V1's and those of SGLang and TensorRT-LLM, with its client.
 //!
 //! Every sequence is a struct of its own and every step walks all of them, one token at a time. There are
 //! no cohorts, no sums carried from step to step and no free-block counter, so there is little to get
@@ -9,6 +9,7 @@
 //! the requests which that end made arrive, and last the wake-up of an idle engine.
 
 mod by_hand;
+mod by_hand_policies;
 mod client;
 mod engine;
 mod scenario;

@@ -1,9 +1,9 @@
 //! Random scenarios for comparing engines. The same seed gives the same scenario on every machine.
 
 use knee::cost::StepCost;
-use knee::engine::{BatcherConfig, Batching, SchedulingPolicy};
+use knee::engine::{BatcherConfig, Batching, PrefillFirst, SchedulingPolicy};
 use knee::kv::KvSpec;
-use knee::units::{Blocks, SimSpan, SimTime, Tokens};
+use knee::units::{SimSpan, SimTime, Tokens};
 use knee::workload::Request;
 
 use super::{Load, Outcome, simulate};
@@ -42,7 +42,7 @@ impl Scenario {
             .collect();
         let longest = lengths.iter().map(|l| l.0 + l.1).max().unwrap_or(2);
         let kv = rng.kv(longest);
-        let batcher = rng.batcher(longest, kv.blocks, classes);
+        let batcher = rng.batcher(longest, &kv, classes);
         let cost = costs[rng.range(0, costs.len() as u32 - 1) as usize].clone();
         Self { batcher, kv, cost, front_end: rng.front_end(), load: rng.load(lengths) }
     }
@@ -106,7 +106,7 @@ impl SplitMix {
         kv
     }
 
-    fn batcher(&mut self, longest: Tokens, blocks: Blocks, classes: u16) -> BatcherConfig {
+    fn batcher(&mut self, longest: Tokens, kv: &KvSpec, classes: u16) -> BatcherConfig {
         let max_num_seqs = self.pick(&[1, 2, 3, 5, 8, 16, 33, 64]);
         let max_model_len =
             if self.one_in(5) { (longest * 3 / 4).max(2) } else { longest + self.range(0, 9) };
@@ -114,17 +114,53 @@ impl SplitMix {
         let spare = self.pick(&[0, 1, 7, 40, 300, 4000]);
         // Without chunks a prompt that exceeds the budget could never start.
         let floor = if enable_chunked_prefill { 1 } else { max_model_len };
+        let batching = self.batching();
         BatcherConfig {
-            batching: if self.one_in(6) { Batching::Static } else { Batching::Continuous },
+            batching,
             max_num_seqs,
-            max_num_batched_tokens: max_num_seqs.max(floor) + spare,
+            // SGLang cuts prompts at whole blocks.
+            max_num_batched_tokens: match batching {
+                Batching::PrefillFirst(_) => (max_num_seqs + spare).next_multiple_of(kv.block_size),
+                // These refuse a prompt that exceeds the budget.
+                Batching::GuaranteedNoEvict | Batching::MaxUtilization => max_num_seqs + spare,
+                Batching::Continuous | Batching::Static => max_num_seqs.max(floor) + spare,
+            },
             max_model_len,
             enable_chunked_prefill,
             full_prompt_gate: self.one_in(2),
-            watermark_blocks: if self.one_in(2) { 0 } else { blocks * self.range(0, 20) / 100 },
-            scheduling_policy: self.pick(&[SchedulingPolicy::Fcfs, SchedulingPolicy::Priority]),
+            watermark_blocks: if self.one_in(2) { 0 } else { kv.blocks * self.range(0, 20) / 100 },
+            scheduling_policy: match batching {
+                Batching::Continuous | Batching::Static => {
+                    self.pick(&[SchedulingPolicy::Fcfs, SchedulingPolicy::Priority])
+                }
+                // The only one that these engines are simulated with.
+                _ => SchedulingPolicy::Fcfs,
+            },
             async_scheduling: self.one_in(2),
             class_priority: (0..classes).map(|_| self.range(0, 5) as i32 - 2).collect(),
+        }
+    }
+
+    fn batching(&mut self) -> Batching {
+        match self.range(0, 11) {
+            0 | 1 => Batching::Static,
+            2 => Batching::GuaranteedNoEvict,
+            3 => Batching::MaxUtilization,
+            4..=6 => Batching::PrefillFirst(self.prefill_first()),
+            _ => Batching::Continuous,
+        }
+    }
+
+    fn prefill_first(&mut self) -> PrefillFirst {
+        let init_new_token_ratio = self.pick(&[0.0, 0.3, 0.7, 1.0]);
+        PrefillFirst {
+            max_prefill_tokens: self.pick(&[1, 8, 64, 16_384]),
+            init_new_token_ratio,
+            min_new_token_ratio: init_new_token_ratio * 0.14,
+            new_token_ratio_decay: init_new_token_ratio * self.pick(&[0.0, 0.01, 0.2]),
+            clip_max_new_tokens: self.pick(&[1, 10, 4096]),
+            retract_decode_steps: self.pick(&[0, 1, 20]),
+            retract_to_headroom: self.one_in(2),
         }
     }
 

@@ -32,6 +32,36 @@ fn a_minimal_scenario_has_the_documented_defaults() {
     assert_eq!(server.kv.blocks + 1, serving.memory.blocks);
 }
 
+/// The pool in bytes follows each engine's own formula, and the batcher each engine's policy.
+#[test]
+fn other_engines_bring_their_policy_and_their_share_of_memory() {
+    let sglang = scenario(MINIMAL, &["engine.name=sglang", "engine.schedule_conservativeness=0.5"]);
+    let Server::Llm(server) = &sglang.system.server else { panic!("not an LLM server") };
+    let Batching::PrefillFirst(policy) = server.batcher.batching else { panic!("not SGLang's") };
+    assert_eq!((policy.init_new_token_ratio, policy.max_prefill_tokens), (0.35, 16_384));
+    assert!((policy.min_new_token_ratio - 0.35 * 0.14).abs() < 1e-12);
+    assert!((policy.new_token_ratio_decay - 0.35 * 0.86 / 600.0).abs() < 1e-12);
+    let memory = &sglang.serving.as_ref().unwrap().memory;
+    let before = (memory.total - memory.non_torch) as f64;
+    let pool = before * memory.gpu_memory_utilization - memory.weights as f64;
+    assert!((memory.kv_available as f64 - pool).abs() < 2.0, "{memory:?}");
+    // 131,072 tokens of context into about 400,000: below the least of 2,048 running requests.
+    assert_eq!((server.kv.block_size, server.batcher.max_num_seqs), (1, 2048));
+    assert_eq!(server.batcher.max_num_batched_tokens, 8192);
+
+    let trt = scenario(MINIMAL, &["engine.name=tensorrt-llm"]);
+    let Server::Llm(server) = &trt.system.server else { panic!("not an LLM server") };
+    assert_eq!(server.batcher.batching, Batching::GuaranteedNoEvict);
+    assert!(!server.batcher.enable_chunked_prefill && server.batcher.async_scheduling);
+    let memory = &trt.serving.as_ref().unwrap().memory;
+    let free = memory.total - memory.weights - memory.activations - memory.non_torch - memory.graphs;
+    assert!((memory.kv_available as f64 - 0.9 * free as f64).abs() < 2.0, "{memory:?}");
+    let policy = "engine.capacity_scheduler_policy=MAX_UTILIZATION";
+    let packed = scenario(MINIMAL, &["engine.name=tensorrt-llm", policy]);
+    let Server::Llm(server) = &packed.system.server else { panic!("not an LLM server") };
+    assert_eq!(server.batcher.batching, Batching::MaxUtilization);
+}
+
 #[test]
 fn a_model_is_also_known_by_its_hugging_face_id_whose_variant_sets_the_dtype() {
     let scenario = scenario(MINIMAL, &["model.name=RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8"]);

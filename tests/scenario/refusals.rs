@@ -159,12 +159,15 @@ fn what_is_not_built_is_refused_and_its_off_value_accepted() {
     for (key, on, off) in [
         ("pipeline_parallel_size", "2", "1"),
         ("data_parallel_size", "8", "1"),
-        ("enable_expert_parallel", "true", "false"),
         ("enable_prefix_caching", "true", "false"),
     ] {
         let message = refusal(MINIMAL, &[&format!("engine.{key}={on}")]);
         assert!(message.starts_with(&format!("error: `engine.{key}` is not built yet")), "{message}");
         scenario(MINIMAL, &[&format!("engine.{key}={off}")]);
+    }
+    for key in ["num_speculative_tokens=3", "acceptance_rate=0.7", "enforce_eager=true"] {
+        let message = refusal(MINIMAL, &[&format!("engine.{key}")]);
+        assert!(message.contains("is not built yet"), "{message}");
     }
     let message = refusal(SYNTHETIC, &["arrivals.mmpp.rate_per_s=3"]);
     assert!(message.contains("`arrivals.mmpp` is not built yet"), "{message}");
@@ -227,8 +230,8 @@ fn heads_are_divided_evenly() {
 
 #[test]
 fn an_engine_that_is_not_built_is_refused_where_it_is_named() {
-    let message = refusal(MINIMAL, &["engine.name=sglang"]);
-    assert!(message.contains("command line:1:19") && message.contains("sglang"), "{message}");
+    let message = refusal(MINIMAL, &["engine.name=sglang", "engine.version=0.3"]);
+    assert!(message.contains("command line:1:22") && message.contains("sglang"), "{message}");
     let message = refusal(MINIMAL, &["engine.version=0.6.3"]);
     assert!(message.contains("command line:1:22") && message.contains("0.6.3"), "{message}");
     let newer = scenario(MINIMAL, &["engine.version=0.99"]);
@@ -270,8 +273,50 @@ fn a_name_that_would_write_on_the_terminal() {
 }
 
 #[test]
+fn an_engines_own_options_are_refused_by_the_others() {
+    for (sets, words) in [
+        (&["engine.max_prefill_tokens=4096"][..], "vllm has no option `max_prefill_tokens`: it is sglang's"),
+        (
+            &["engine.name=sglang", "engine.capacity_scheduler_policy=MAX_UTILIZATION"],
+            "sglang has no option `capacity_scheduler_policy`: it is tensorrt-llm's",
+        ),
+        (
+            &["engine.name=tensorrt-llm", "engine.schedule_conservativeness=0.3"],
+            "tensorrt-llm has no option `schedule_conservativeness`: it is sglang's",
+        ),
+        (
+            &["engine.name=sglang", "engine.enable_mixed_chunk=true"],
+            "`engine.enable_mixed_chunk` is not built",
+        ),
+        (&["engine.name=sglang", "engine.watermark=0.05"], "sglang 0.5 has no option `watermark`"),
+        (
+            &["engine.name=tensorrt-llm", "engine.scheduling_policy=priority"],
+            "priority scheduling of tensorrt-llm is not built yet",
+        ),
+        (
+            &["engine.name=sglang", "engine.block_size=64", "engine.max_num_batched_tokens=1000"],
+            "chunks of 1000 tokens do not hold whole blocks of 64",
+        ),
+    ] {
+        let message = refusal(MINIMAL, sets);
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+#[test]
 fn many_problems_are_counted_and_not_all_shown() {
     let many: String = (0..5_000).map(|i| format!("k{i} = 0\n")).collect();
     let text = refusal(&(many + MINIMAL), &[]);
     assert!(text.contains("... and 4980 more problems"), "{}", &text[text.len() - 200..]);
+}
+
+#[test]
+fn experts_are_divided_evenly() {
+    let experts = "engine.enable_expert_parallel=true";
+    let message = refusal(MINIMAL, &[experts]);
+    assert!(message.contains("must be greater than 0 when expert parallelism is enabled"), "{message}");
+    let many = ["model.name=qwen3-30b-a3b", experts, "engine.tensor_parallel_size=4"];
+    let spread = scenario(MINIMAL, &many);
+    assert!(spread.warnings.iter().any(|warning| warning.contains("busiest GPU")), "{:?}", spread.warnings);
+    scenario(MINIMAL, &[&many[..], &["engine.enable_expert_parallel=false"]].concat());
 }

@@ -1,5 +1,6 @@
 //! Where a GPU's memory goes, in vLLM's terms and with vLLM's two start-up lines.
 
+use crate::catalog::KvShare;
 use crate::cost::MemoryBudget;
 use crate::engine::LlmServer;
 use crate::kv::KvSpec;
@@ -21,17 +22,38 @@ pub(super) fn budget(memory: &MemoryBudget, tensor_parallel_size: u32) -> Vec<St
             note.to_owned(),
         ]);
     };
-    let usable = total * memory.gpu_memory_utilization;
+    let share = memory.gpu_memory_utilization;
     row("total", gib(memory.total), total, "");
-    row("usable", gib(usable as u64), usable, "gpu_memory_utilization");
+    if memory.kv_share == KvShare::OfTotal {
+        row("usable", gib((total * share) as u64), total * share, "gpu_memory_utilization");
+    }
     let shard = if tensor_parallel_size > 1 { "one shard" } else { "" };
-    for (name, bytes, note) in [
-        ("- weights", memory.weights, shard),
-        ("- activation peak", memory.activations, "profiling run"),
-        ("- not torch", memory.non_torch, ""),
-        ("- CUDA graphs", memory.graphs, ""),
-    ] {
+    let mut rows = vec![("- weights", memory.weights, shard)];
+    if memory.kv_share != KvShare::OfTotalForWeightsAndKv {
+        rows.push(("- activation peak", memory.activations, "profiling run"));
+    }
+    rows.push(("- not torch", memory.non_torch, ""));
+    if memory.kv_share == KvShare::OfTotal {
+        rows.push(("- CUDA graphs", memory.graphs, ""));
+    }
+    for (name, bytes, note) in rows {
         row(name, gib(bytes), bytes as f64, note);
+    }
+    let kept = (total - memory.weights as f64 - memory.non_torch as f64) - memory.kv_available as f64;
+    match memory.kv_share {
+        KvShare::OfTotal => {}
+        KvShare::OfTotalForWeightsAndKv => {
+            row(
+                "- kept free",
+                gib(kept.max(0.0) as u64),
+                kept,
+                "1 - mem_fraction_static: activations, graphs",
+            );
+        }
+        KvShare::OfFree => {
+            let kept = kept - memory.activations as f64;
+            row("- kept free", gib(kept.max(0.0) as u64), kept, "1 - free_gpu_memory_fraction");
+        }
     }
     row("= KV cache", signed_gib(memory.kv_available), memory.kv_available as f64, "");
     table.lines()
@@ -52,8 +74,9 @@ pub(super) fn start_up_lines(server: &LlmServer, memory: &MemoryBudget, look: Lo
     let tokens = u64::from(memory.blocks) * u64::from(memory.block_size);
     let longest = server.batcher.max_model_len;
     let concurrency = f64::from(memory.blocks) / f64::from(blocks_of(&server.kv, longest));
+    let is_vllm = memory.kv_share == KvShare::OfTotal;
     let mut lines = vec![
-        look.paint(Tone::Quiet, "vLLM would log:"),
+        look.paint(Tone::Quiet, if is_vllm { "vLLM would log:" } else { "In the words of vLLM's log:" }),
         format!("  GPU KV cache size: {} tokens", count(tokens)),
         format!(
             "  Maximum concurrency for {} tokens per request: {concurrency:.2}x",

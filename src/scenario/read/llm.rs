@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Context, fit};
-use crate::catalog::{CatalogError, Dtype, EngineDefaults, Hardware, Model};
+use super::{Context, engines, fit};
+use crate::catalog::{CatalogError, Dtype, EngineDefaults, Hardware, Model, Scheduler};
 use crate::cost::{MemoryInputs, StepCost};
 use crate::engine::{BatcherConfig, Batching, LlmServer, SchedulingPolicy};
 use crate::scenario::Serving;
@@ -28,8 +28,16 @@ pub(super) fn read<'d>(
     let mut defaults = engine_defaults(reader, context, &engine, &gpu)?;
     let (model, weight_dtype) = model?;
     let options = options?;
-    options.apply(reader, &engine, &mut defaults, &model)?;
+    let before = reader.problems.len();
+    engines::own_options(reader, &engine, &mut defaults, options.scheduling_policy);
+    options.apply(reader, &engine, &mut defaults, &model, &gpu)?;
+    if reader.problems.len() > before {
+        return None;
+    }
     check_parallelism(reader, &engine, &model, &gpu, options.tensor_parallel_size);
+    if options.enable_expert_parallel {
+        engines::check_expert_parallel(reader, &engine, &model, options.tensor_parallel_size)?;
+    }
 
     let folder = reader.folder(profile_place);
     let profile =
@@ -55,19 +63,29 @@ pub(super) fn read<'d>(
     };
     let (memory, max_model_len) = fit::check(reader, context, top, &engine, &inputs, options.max_model_len)?;
     check_unchunked(reader, &engine, &defaults, max_model_len)?;
+    if options.max_num_seqs.is_none() {
+        let kv_tokens = memory.capacity_tokens(max_model_len);
+        let seqs = engines::running_requests(&defaults.scheduler, kv_tokens, max_model_len);
+        defaults.max_num_seqs = seqs.unwrap_or(defaults.max_num_seqs);
+    }
 
+    let cost = StepCost::new(
+        &model,
+        weight_dtype,
+        options.kv_dtype,
+        &gpu,
+        values,
+        options.tensor_parallel_size,
+        largest_step(&defaults),
+    );
     let server = LlmServer {
         batcher: options.batcher(&defaults, max_model_len, memory.blocks, class_priority),
         kv: memory.to_kv_spec(),
-        cost: StepCost::new(
-            &model,
-            weight_dtype,
-            options.kv_dtype,
-            &gpu,
-            values,
-            options.tensor_parallel_size,
-            defaults.max_num_batched_tokens,
-        ),
+        cost: if options.enable_expert_parallel {
+            cost.with_expert_parallel(&model, options.tensor_parallel_size)
+        } else {
+            cost
+        },
         front_end: SimSpan::from_secs_f64(values.front_end_s).unwrap_or(SimSpan::ZERO),
     };
     let serving = Serving {
@@ -154,6 +172,7 @@ pub(super) enum MaxModelLen {
 /// `[engine]` as written; `None` takes the engine's default.
 struct Options {
     tensor_parallel_size: u32,
+    enable_expert_parallel: bool,
     max_num_seqs: Option<u32>,
     max_num_batched_tokens: Option<Tokens>,
     max_model_len: MaxModelLen,
@@ -164,7 +183,7 @@ struct Options {
     num_gpu_blocks_override: Option<u32>,
     scheduling_policy: SchedulingPolicy,
     watermark: Option<f64>,
-    batching: Batching,
+    static_batches: bool,
 }
 
 impl Options {
@@ -174,6 +193,7 @@ impl Options {
         not_built(reader, engine);
         let options = Self {
             tensor_parallel_size: reader.integer(engine, &keys::TENSOR_PARALLEL_SIZE).unwrap_or(1),
+            enable_expert_parallel: reader.boolean(engine, &keys::ENABLE_EXPERT_PARALLEL) == Some(true),
             max_num_seqs: reader.integer(engine, &keys::MAX_NUM_SEQS),
             max_num_batched_tokens: reader.integer(engine, &keys::MAX_NUM_BATCHED_TOKENS),
             max_model_len: max_model_len(reader, engine),
@@ -190,10 +210,7 @@ impl Options {
                 _ => SchedulingPolicy::Fcfs,
             },
             watermark: reader.number(engine, &keys::WATERMARK),
-            batching: match reader.choice(engine, &keys::BATCHING) {
-                Some("static") => Batching::Static,
-                _ => Batching::Continuous,
-            },
+            static_batches: reader.choice(engine, &keys::BATCHING) == Some("static"),
         };
         (reader.problems.len() == before).then_some(options)
     }
@@ -205,11 +222,10 @@ impl Options {
         engine: &Section<'_>,
         defaults: &mut EngineDefaults,
         model: &Model,
+        gpu: &Hardware,
     ) -> Option<()> {
         defaults.enable_chunked_prefill =
             self.enable_chunked_prefill.unwrap_or(defaults.enable_chunked_prefill);
-        defaults.gpu_memory_utilization =
-            self.gpu_memory_utilization.unwrap_or(defaults.gpu_memory_utilization);
         defaults.block_size = self.block_size.unwrap_or(defaults.block_size);
         // Accepted only as off, and independent prompts share no prefix.
         defaults.enable_prefix_caching = false;
@@ -221,7 +237,8 @@ impl Options {
             }
             defaults.watermark = watermark;
         }
-        if !defaults.enable_chunked_prefill {
+        let is_vllm = defaults.scheduler == Scheduler::Vllm;
+        if is_vllm && !defaults.enable_chunked_prefill {
             let longest = match self.max_model_len {
                 MaxModelLen::Given(tokens) => tokens,
                 MaxModelLen::Default | MaxModelLen::Auto => model.max_position_embeddings,
@@ -231,6 +248,15 @@ impl Options {
         defaults.max_num_batched_tokens =
             self.max_num_batched_tokens.unwrap_or(defaults.max_num_batched_tokens);
         let budget = defaults.max_num_batched_tokens;
+        let tp = self.tensor_parallel_size;
+        defaults.gpu_memory_utilization =
+            self.gpu_memory_utilization.unwrap_or_else(|| engines::utilization(defaults, gpu, tp));
+        if matches!(defaults.scheduler, Scheduler::Sglang(_)) {
+            // Its budget is for prompts only.
+            defaults.max_num_seqs = self.max_num_seqs.unwrap_or(defaults.max_num_seqs);
+            engines::check_chunk(reader, engine, defaults);
+            return Some(());
+        }
         defaults.max_num_seqs = self.max_num_seqs.unwrap_or(defaults.max_num_seqs.min(budget));
         if budget < defaults.max_num_seqs {
             let key = if self.max_num_batched_tokens.is_some() {
@@ -258,7 +284,11 @@ impl Options {
         class_priority: Vec<i32>,
     ) -> BatcherConfig {
         BatcherConfig {
-            batching: self.batching,
+            batching: if self.static_batches {
+                Batching::Static
+            } else {
+                engines::batching(&defaults.scheduler)
+            },
             max_num_seqs: defaults.max_num_seqs,
             max_num_batched_tokens: defaults.max_num_batched_tokens,
             max_model_len,
@@ -284,20 +314,33 @@ fn max_model_len<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> MaxModelL
 
 /// Keys whose mechanism is not built are accepted at the value that means "off".
 fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) {
-    let refuse = |reader: &mut Reader<'d>, key: &'static Key, off: &str| {
+    let refuse = |reader: &mut Reader<'d>, key: &'static Key, off: &str, help: &str| {
         let problem = Problem::new(engine.place(key), format!("`engine.{}` is not built yet", key.name));
-        reader.problem(problem.label(format!("only {off} is possible")));
+        reader.problem(problem.label(format!("only {off} is possible")).help(help));
     };
-    for key in [&keys::PIPELINE_PARALLEL_SIZE, &keys::DATA_PARALLEL_SIZE] {
+    for (key, help) in [
+        (
+            &keys::PIPELINE_PARALLEL_SIZE,
+            "several batches in flight through stages of layers are not simulated; tensor_parallel_size divides every layer",
+        ),
+        (
+            &keys::DATA_PARALLEL_SIZE,
+            "for a dense model it means independent engines: `deployment.replicas`; ranks that step together for their experts are not simulated",
+        ),
+    ] {
         if reader.integer::<u32>(engine, key).is_some_and(|size| size > 1) {
-            refuse(reader, key, "1");
+            refuse(reader, key, "1", help);
         }
     }
-    for key in [&keys::ENABLE_EXPERT_PARALLEL, &keys::ENABLE_PREFIX_CACHING] {
-        if reader.boolean(engine, key) == Some(true) {
-            refuse(reader, key, "false");
-        }
+    if reader.boolean(engine, &keys::ENABLE_PREFIX_CACHING) == Some(true) {
+        refuse(reader, &keys::ENABLE_PREFIX_CACHING, "false", "prompts are independent of each other");
     }
+}
+
+/// The most tokens that a step can hold. SGLang's budget does not bound its decode steps, nor a prompt
+/// that is not cut.
+fn largest_step(defaults: &EngineDefaults) -> Tokens {
+    defaults.max_num_batched_tokens.max(defaults.max_num_seqs)
 }
 
 fn check_parallelism(reader: &mut Reader<'_>, engine: &Section<'_>, model: &Model, gpu: &Hardware, tp: u32) {
@@ -343,7 +386,9 @@ fn check_unchunked(
     max_model_len: Tokens,
 ) -> Option<()> {
     let budget = defaults.max_num_batched_tokens;
-    if defaults.enable_chunked_prefill || budget >= max_model_len {
+    // The others refuse such a prompt when it comes.
+    let is_vllm = defaults.scheduler == Scheduler::Vllm;
+    if !is_vllm || defaults.enable_chunked_prefill || budget >= max_model_len {
         return Some(());
     }
     let message = format!(

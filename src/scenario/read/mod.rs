@@ -3,6 +3,7 @@
 mod arrivals;
 mod classes;
 mod distribution;
+mod engines;
 mod fit;
 mod llm;
 mod run;

@@ -70,8 +70,11 @@ impl Plan {
 impl Engine<'_> {
     pub(super) fn compose(&mut self) -> Plan {
         match self.batcher.batching {
-            Batching::Continuous => self.compose_continuous(),
+            Batching::Continuous | Batching::GuaranteedNoEvict | Batching::MaxUtilization => {
+                self.compose_continuous()
+            }
             Batching::Static => self.compose_static(),
+            Batching::PrefillFirst(policy) => self.compose_prefill_first(&policy),
         }
     }
 
@@ -167,7 +170,7 @@ impl Engine<'_> {
     }
 
     /// Gives a running sequence `tokens` tokens of the step.
-    fn schedule(&mut self, plan: &mut Plan, budget: &mut Tokens, id: usize, tokens: Tokens) {
+    pub(super) fn schedule(&mut self, plan: &mut Plan, budget: &mut Tokens, id: usize, tokens: Tokens) {
         let sequence = &mut self.sequences[id];
         let cached = sequence.kv;
         let kind = if cached + tokens < sequence.prompt {
@@ -209,14 +212,18 @@ impl Engine<'_> {
 
     /// What a sequence that has left the running list loses. One whose last token is on its way has
     /// nothing to recompute: it completes when that token is out.
-    fn preempt(&mut self, id: usize) {
+    pub(super) fn preempt(&mut self, id: usize) {
         self.outcome.preemptions += 1;
         let sequence = &mut self.sequences[id];
         sequence.kv = 0;
         if !sequence.finishing() {
             sequence.prompt = sequence.request.input_tokens + sequence.sampled;
             sequence.preemptions += 1;
-            self.enqueue(id, 0);
+            let place = match self.batcher.batching {
+                Batching::PrefillFirst(_) => self.waiting.len(),
+                _ => 0,
+            };
+            self.enqueue(id, place);
         }
     }
 }

@@ -1,0 +1,90 @@
+//! Timelines worked out by hand for the other engines' policies. A step takes 10 ms and 1 ms per token.
+
+use knee::engine::{BatcherConfig, Batching, PrefillFirst};
+use knee::units::Blocks;
+
+use super::Outcome;
+use super::by_hand::{batcher, gaps_ms, lives, open, pool, run, step_tokens};
+
+fn prefill_first(new_token_ratio: f64) -> BatcherConfig {
+    let policy = PrefillFirst {
+        max_prefill_tokens: 100,
+        init_new_token_ratio: new_token_ratio,
+        min_new_token_ratio: new_token_ratio,
+        new_token_ratio_decay: 0.0,
+        clip_max_new_tokens: 4096,
+        retract_decode_steps: 20,
+        retract_to_headroom: false,
+    };
+    BatcherConfig { batching: Batching::PrefillFirst(policy), async_scheduling: false, ..batcher() }
+}
+
+fn blocks_used(outcome: &Outcome) -> Vec<Blocks> {
+    outcome.steps.iter().map(|step| step.blocks_used).collect()
+}
+
+/// A will hold 6 of 8 blocks at its longest and B 4, so B waits until A is done at 46.
+#[test]
+fn no_evict_reserves_the_whole_output() {
+    let batcher =
+        BatcherConfig { batching: Batching::GuaranteedNoEvict, async_scheduling: false, ..batcher() };
+    let outcome = run(&batcher, pool(8), 0, open(&[(0, 3, 4, 0), (0, 2, 3, 0)]));
+    assert_eq!(lives(&outcome), [(0, 0, 13, 46, 0), (1, 46, 58, 80, 0)]);
+    assert_eq!(step_tokens(&outcome), [3, 1, 1, 1, 2, 1, 1]);
+    assert_eq!(blocks_used(&outcome), [6, 6, 6, 6, 4, 4, 4]);
+}
+
+/// Two of A's six prompt tokens are left for the second step, yet it holds six blocks from the first.
+#[test]
+fn max_utilization_takes_the_prompts_blocks_at_once() {
+    let batcher = BatcherConfig {
+        batching: Batching::MaxUtilization,
+        max_num_seqs: 4,
+        max_num_batched_tokens: 4,
+        async_scheduling: false,
+        ..batcher()
+    };
+    let outcome = run(&batcher, pool(9), 0, open(&[(0, 6, 1, 0), (0, 3, 1, 0)]));
+    assert_eq!(step_tokens(&outcome), [4, 4, 1]);
+    assert_eq!(blocks_used(&outcome), [6, 9, 3]);
+    assert_eq!(lives(&outcome), [(0, 0, 28, 28, 0), (1, 14, 39, 39, 0)]);
+}
+
+/// B's prompt has a step to itself from 13 to 25, in which A stands still: its second token comes 24 ms
+/// after its first.
+#[test]
+fn prompts_stall_decodes() {
+    let outcome = run(&prefill_first(0.0), pool(40), 0, open(&[(0, 3, 3, 0), (5, 2, 2, 0)]));
+    assert_eq!(step_tokens(&outcome), [3, 2, 2, 1]);
+    assert_eq!(lives(&outcome), [(1, 13, 25, 37, 0), (0, 0, 13, 48, 0)]);
+    assert_eq!(gaps_ms(&outcome), [11, 12, 24]);
+}
+
+/// At 13 A holds 3 of 12 blocks and still writes 3 tokens. B needs 7: they are there if A's future does
+/// not count, and not if it counts in full.
+#[test]
+fn the_new_token_ratio_keeps_room_for_the_running() {
+    for (ratio, tokens) in [(0.0, vec![3, 3, 2, 2, 2]), (1.0, vec![3, 1, 1, 1, 3, 1, 1, 1])] {
+        let outcome = run(&prefill_first(ratio), pool(12), 0, open(&[(0, 3, 4, 0), (5, 3, 4, 0)]));
+        assert_eq!(step_tokens(&outcome), tokens, "{ratio}");
+    }
+}
+
+/// 10 blocks, 9 of them held when the third decode step needs two at 49. Both have 3 tokens; A's prompt is
+/// longer, so A goes, and comes back with 6 tokens when B is done at 60.
+#[test]
+fn retraction_takes_the_longest_prompt_of_those_with_the_fewest_tokens() {
+    let outcome = run(&prefill_first(0.0), pool(10), 0, open(&[(0, 3, 4, 0), (5, 2, 4, 0)]));
+    assert_eq!(step_tokens(&outcome), [3, 2, 2, 2, 1, 6]);
+    assert_eq!(lives(&outcome), [(1, 13, 25, 60, 0), (0, 0, 13, 76, 1)]);
+    assert_eq!(gaps_ms(&outcome), [11, 12, 12, 12, 24, 27]);
+}
+
+/// A prompt of 7 is cut at the chunk size of 4; B joins its last chunk.
+#[test]
+fn prompts_are_cut_at_the_chunk_size() {
+    let batcher = BatcherConfig { max_num_seqs: 4, max_num_batched_tokens: 4, ..prefill_first(0.0) };
+    let outcome = run(&batcher, pool(40), 0, open(&[(0, 7, 1, 0), (0, 1, 1, 0)]));
+    assert_eq!(step_tokens(&outcome), [4, 4]);
+    assert_eq!(lives(&outcome), [(0, 0, 28, 28, 0), (1, 14, 28, 28, 0)]);
+}
