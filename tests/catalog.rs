@@ -172,12 +172,11 @@ fn files_on_disk_win_and_are_read_strictly() {
     std::fs::create_dir_all(dir.join("hardware")).unwrap();
     let shipped = std::fs::read_to_string("calibration/hardware/h100-sxm.toml").unwrap();
     let write = |name: &str, text: &str| std::fs::write(dir.join("hardware").join(name), text).unwrap();
-    write("h100-sxm.toml", &shipped.replace("usd_per_gpu_hour = 2.99", "usd_per_gpu_hour = 1.23"));
+    write("h100-sxm.toml", &shipped.replace("total_gib = 79.18", "total_gib = 64.0"));
     write("misspelt.toml", &shipped.replace("bf16_compute", "bf16_compte"));
     write("impossible.toml", &shipped.replace("kv_memory = 0.89", "kv_memory = 1.9"));
     let catalog = Catalog::new(Some(&dir));
-    let price = catalog.hardware("h100-sxm").unwrap().price.clone().unwrap();
-    assert_eq!(price.usd_per_gpu_hour, 1.23);
+    assert_eq!(catalog.hardware("h100-sxm").unwrap().memory_bytes, 64 << 30);
     assert!(catalog.hardware("l4").is_ok(), "embedded files stay");
     for (name, words) in
         [("misspelt", ["misspelt.toml", "bf16_compte"]), ("impossible", ["kv_memory", "(0, 1]"])]
@@ -185,6 +184,24 @@ fn files_on_disk_win_and_are_read_strictly() {
         let error = catalog.hardware(name).unwrap_err().to_string();
         assert!(words.iter().all(|word| error.contains(word)), "{error}");
     }
+}
+
+#[test]
+fn a_price_on_disk_replaces_that_of_its_gpu_only() {
+    let dir = scratch("prices");
+    let write = |text: &str| std::fs::write(dir.join("prices.toml"), text).unwrap();
+    write("[h100-sxm]\nusd_per_gpu_hour = 1.23\ndate = \"2026-10\"\nsource = \"our contract\"\n");
+    let catalog = Catalog::new(Some(&dir));
+    let price = |name: &str| catalog.hardware(name).unwrap().price.clone().unwrap();
+    assert_eq!((price("h100-sxm").usd_per_gpu_hour, price("h100-sxm").age_months(2026, 12)), (1.23, Some(2)));
+    assert_eq!(price("l4"), Catalog::new(None).hardware("l4").unwrap().price.clone().unwrap());
+
+    write("[h100-sxm]\nusd_per_gpu_hour = 0\ndate = \"2026-10\"\nsource = \"\"\n");
+    let error = Catalog::new(Some(&dir)).hardware("h100-sxm").unwrap_err().to_string();
+    assert!(error.contains("prices.toml") && error.contains("`h100-sxm.usd_per_gpu_hour` is 0"), "{error}");
+    write("[h100-sxm]\nusd_per_gpu_hour = 2\ndate = \"autumn\"\nsource = \"\"\n");
+    let error = Catalog::new(Some(&dir)).hardware("h100-sxm").unwrap_err().to_string();
+    assert!(error.contains("`h100-sxm.date` is `autumn`"), "{error}");
 }
 
 #[test]

@@ -153,6 +153,42 @@ fn explain_prints_what_vllm_logs() {
 }
 
 #[test]
+fn a_plan_answers_with_a_table_files_and_an_exit_code() {
+    let out = scratch("plan");
+    let folder = out.to_str().expect("a readable path");
+    let users = ["plan", "--users", "500", "--think-time-s", "30", "--gpu", "h100-sxm,h200-sxm", "--tp", "1"];
+    let output = knee(&[&users[..], &["--out", folder]].concat()).assert().success().get_output().clone();
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.starts_with("ASSUMED, because nothing was said: chat"), "{text}");
+    assert!(text.contains("500 users who think 30 s") && text.contains("GPUs"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+    for name in ["summary.json", "plan.csv", "cost.svg", "cost.png", "manifest.json"] {
+        assert!(out.join(name).is_file(), "{name}");
+    }
+    let json = stdout(&[&users[..], &["--no-files", "--quiet", "--format", "json"]].concat());
+    assert_eq!(std::fs::read_to_string(out.join("summary.json")).expect("a file"), json);
+    let plan: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(plan["candidates"].as_array().map(Vec::len), Some(2));
+
+    let impossible = ["plan", "chat-h100", "--gpu", "h100-sxm", "--tp", "1", "--no-files", "--quiet"];
+    let impossible = [&impossible[..], &["--set", "class.chat.slo={ttft_p99_ms=1}"]].concat();
+    let output = knee(&impossible).assert().code(1).get_output().clone();
+    assert!(String::from_utf8(output.stdout).expect("text").contains("fails without any load"));
+
+    for (wrong, expected) in [
+        (&["plan", "--gpu", "l4"][..], "no demand"),
+        (&["plan", "--users", "500"], "--think-time-s"),
+        (&["plan", "--rate", "-5"], "-5"),
+        (&["plan", "--rate", "5", "--template", "talk"], "there are: chat, code"),
+        (&["plan", "--rate", "5", "--dtype", "fp9"], "no weight dtype `fp9`"),
+        (&["plan", "--rate", "5", "--vary", "engine.max_num_seqs"], "expected key=value"),
+    ] {
+        let text = stderr_of_failure(wrong, 2);
+        assert!(text.contains(expected), "{wrong:?}: {text}");
+    }
+}
+
+#[test]
 fn everything_listed_can_be_shown() {
     for (kind, one) in [
         ("hardware", "h100-sxm"),

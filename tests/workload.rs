@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use knee::units::SimTime;
 use knee::workload::{
-    Arrivals, Class, Distribution, Lengths, Request, RequestStream, Slo, TraceFormat, Workload, trace,
+    Arrivals, Class, Distribution, Interpolation, Lengths, MmppState, RateProfile, Request, RequestStream,
+    Slo, TraceFormat, Workload, trace,
 };
 
 fn class(name: &str, share: f64, input: f64, output: f64) -> Class {
@@ -57,6 +58,75 @@ fn arrival_processes_have_their_rate_and_their_burstiness() {
         );
         assert!((squared - cv2).abs() < 0.06 * cv2 + 1e-6, "{arrivals:?}: {squared}");
     }
+}
+
+/// Kolmogorov-Smirnov at the 0.1 % level.
+fn assert_distributed(name: &str, mut sample: Vec<f64>, cdf: impl Fn(f64) -> f64) {
+    sample.sort_by(f64::total_cmp);
+    let n = sample.len() as f64;
+    let distance = sample.iter().enumerate().fold(0.0_f64, |worst, (i, &x)| {
+        let p = cdf(x);
+        worst.max(p - i as f64 / n).max((i + 1) as f64 / n - p)
+    });
+    assert!(distance * n.sqrt() < 1.95, "{name}: distance {distance}");
+}
+
+#[test]
+fn weibull_gaps_are_weibull() {
+    for (shape, gamma) in [(0.5, 2.0), (1.0, 1.0), (2.0, std::f64::consts::PI.sqrt() / 2.0)] {
+        let requests = draw(workload(Arrivals::Weibull { rate_per_s: 4.0, shape }), 1, 20_000);
+        let gaps = requests.windows(2).map(|pair| pair[1].send.since(pair[0].send).as_secs_f64()).collect();
+        // Scale: mean / Gamma(1 + 1/shape), with the closed forms of that gamma.
+        let scale = 0.25 / gamma;
+        assert_distributed("weibull", gaps, |x| -libm::expm1(-libm::pow(x / scale, shape)));
+    }
+}
+
+#[test]
+fn requests_of_a_profile_are_spread_as_its_rate() {
+    // Given how many came, the times of a Poisson process are independent with distribution function
+    // Lambda(t) / Lambda(T).
+    let linear = |points: &[(f64, f64)]| RateProfile::new(points, Interpolation::Linear, None).unwrap();
+    let up = Arrivals::Profile(Arc::new(linear(&[(0.0, 0.0), (1000.0, 40.0)])));
+    let sent = |arrivals: Arrivals, until_s: f64| -> Vec<f64> {
+        RequestStream::new(&Arc::new(workload(arrivals)), 2, 0)
+            .map(|request| request.send.as_secs_f64())
+            .take_while(|at_s| *at_s < until_s)
+            .collect()
+    };
+    let times = sent(up, 1000.0);
+    assert!((times.len() as f64 / 20_000.0 - 1.0).abs() < 4.0 / 20_000_f64.sqrt(), "{}", times.len());
+    assert_distributed("ramp", times, |t| (t / 1000.0).powi(2));
+
+    // Two days of night and day; the position within the day.
+    let day = RateProfile::new(&[(0.0, 1.0), (43_200.0, 3.0)], Interpolation::Step, Some(86_400.0)).unwrap();
+    let times = sent(Arrivals::Profile(Arc::new(day)), 2.0 * 86_400.0);
+    let within = times.iter().map(|at_s| at_s % 86_400.0).collect();
+    assert_distributed("day", within, |t| {
+        let half = 43_200.0;
+        if t < half { t / half / 4.0 } else { 0.25 + 0.75 * (t - half) / half }
+    });
+}
+
+#[test]
+fn a_flat_profile_and_equal_states_are_the_poisson_process_itself() {
+    let poisson = draw(workload(Arrivals::Poisson { rate_per_s: 2.0 }), 3, 2000);
+    let points = [(0.0, 2.0), (7.0, 2.0)];
+    let profile = RateProfile::new(&points, Interpolation::Linear, Some(10.0)).unwrap();
+    let state = MmppState { rate_per_s: 2.0, mean_dwell_s: 5.0 };
+    for arrivals in [Arrivals::Profile(Arc::new(profile)), Arrivals::Mmpp(Arc::from([state, state]))] {
+        for (a, b) in poisson.iter().zip(&draw(workload(arrivals), 3, 2000)) {
+            assert_eq!((a.input_tokens, a.output_tokens), (b.input_tokens, b.output_tokens));
+            assert!(a.send.as_nanos().abs_diff(b.send.as_nanos()) <= 10, "{a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn a_profile_that_ends_sends_no_more() {
+    let down = RateProfile::new(&[(0.0, 4.0), (10.0, 0.0)], Interpolation::Linear, None).unwrap();
+    let count = RequestStream::new(&Arc::new(workload(Arrivals::Profile(Arc::new(down)))), 1, 0).count();
+    assert!((1..60).contains(&count), "{count}");
 }
 
 #[test]

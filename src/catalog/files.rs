@@ -40,6 +40,16 @@ pub(super) fn load(kind: &str, dir: Option<&Path>) -> BTreeMap<String, File> {
     files
 }
 
+/// The file `name` at the top of the calibration data: the embedded one, then that of `dir` if present.
+pub(super) fn load_one(name: &str, dir: Option<&Path>) -> Vec<File> {
+    let embedded = EMBEDDED.get_file(name).map(|file| {
+        let text = file.contents_utf8().ok_or_else(|| "is not UTF-8".to_owned());
+        File { path: format!("calibration/{name}"), text: text.map(str::to_owned) }
+    });
+    let on_disk = dir.map(|dir| dir.join(name)).filter(|path| path.is_file());
+    embedded.into_iter().chain(on_disk.map(|path| File::read(&path))).collect()
+}
+
 fn is_toml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "toml")
 }

@@ -1,9 +1,10 @@
-//! GPUs: datasheet figures, kernel efficiencies and price.
+//! GPUs: datasheet figures and kernel efficiencies.
 
 use serde::Deserialize;
 
 use super::CatalogError;
 use super::files::File;
+use super::price::Price;
 use crate::units::Bytes;
 
 /// A GPU: datasheet figures, kernel efficiencies and price.
@@ -61,15 +62,6 @@ pub struct AllReduce {
     pub bus_bytes_per_s: f64,
 }
 
-/// A rental price.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Price {
-    pub usd_per_gpu_hour: f64,
-    /// ISO date (year and month) of the price.
-    pub date: String,
-    pub source: String,
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HardwareFile {
@@ -78,7 +70,6 @@ struct HardwareFile {
     compute: ComputeTable,
     link: LinkTable,
     kernels: KernelsTable,
-    price: Option<PriceTable>,
 }
 
 #[derive(Deserialize)]
@@ -132,30 +123,15 @@ pub(super) struct AllReduceRow {
     bus_gb_per_s: f64,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PriceTable {
-    usd_per_gpu_hour: f64,
-    date: String,
-    source: String,
-}
-
-/// Reads a GPU's file.
-pub(super) fn read(name: &str, file: &File) -> Result<Hardware, CatalogError> {
-    let HardwareFile { title, memory, compute, link, kernels, price } = file.parse()?;
+/// Reads a GPU's file; its price stands elsewhere.
+pub(super) fn read(name: &str, file: &File, price: Option<Price>) -> Result<Hardware, CatalogError> {
+    let HardwareFile { title, memory, compute, link, kernels } = file.parse()?;
     let tera = |key: &str, value: Option<f64>| {
         value.map(|value| file.positive(key, value).map(|value| value * 1e12)).transpose()
     };
     if link.domain == 0 {
         return Err(file.invalid("`link.domain` is 0; it must be at least 1"));
     }
-    let price = price.map(|price| {
-        Ok::<_, CatalogError>(Price {
-            usd_per_gpu_hour: file.positive("price.usd_per_gpu_hour", price.usd_per_gpu_hour)?,
-            date: price.date,
-            source: price.source,
-        })
-    });
     Ok(Hardware {
         name: name.to_owned(),
         title,
@@ -172,7 +148,7 @@ pub(super) fn read(name: &str, file: &File) -> Result<Hardware, CatalogError> {
         link_domain: link.domain,
         source: format!("memory: {}; compute: {}; link: {}", memory.source, compute.source, link.source),
         kernels: read_kernels(kernels, file)?,
-        price: price.transpose()?,
+        price,
     })
 }
 

@@ -13,6 +13,7 @@ mod hf_config;
 mod model;
 mod model_file;
 mod names;
+mod price;
 mod profile;
 mod scheduler;
 
@@ -23,8 +24,9 @@ use std::sync::Arc;
 pub use dtype::Dtype;
 pub use engine::EngineDefaults;
 pub use error::CatalogError;
-pub use hardware::{AllReduce, Hardware, Kernels, Price};
+pub use hardware::{AllReduce, Hardware, Kernels};
 pub use model::{Attention, LayerGroup, Mlp, Model, Parameters, WeightBytes};
+pub use price::Price;
 pub use profile::{Profile, ProfileValues, Standing};
 pub use scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve};
 
@@ -40,6 +42,8 @@ pub struct Catalog {
     models: Arc<Files>,
     engines: Arc<Files>,
     profiles: Arc<Files>,
+    /// Embedded, then on disk: a later one wins, GPU by GPU.
+    prices: Arc<Vec<File>>,
 }
 
 impl Default for Catalog {
@@ -58,6 +62,7 @@ impl Catalog {
             models: load("models"),
             engines: load("engines"),
             profiles: load("profiles"),
+            prices: Arc::new(files::load_one("prices.toml", dir)),
         }
     }
 
@@ -90,7 +95,8 @@ impl Catalog {
     pub fn hardware(&self, name: &str) -> Result<Arc<Hardware>, CatalogError> {
         let key = name.to_lowercase();
         let file = self.hardware.get(&key).ok_or_else(|| unknown("GPU", name, &self.hardware))?;
-        hardware::read(&key, file).map(Arc::new)
+        let price = price::find(&self.prices, &key)?;
+        hardware::read(&key, file, price).map(Arc::new)
     }
 
     /// A model by short name, Hugging Face id (or an alias of one), or path to a `config.json` (or to a

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::experiment::plan::{TEMPLATES, Template};
+
 /// Capacity simulator for LLM serving: throughput-latency curves, knees and costs, without hardware.
 #[derive(Debug, Parser)]
 #[command(
@@ -23,6 +25,7 @@ impl Cli {
         match &self.command {
             Some(Command::Run(run)) => run.common.quiet,
             Some(Command::Sweep(common) | Command::Explain(common)) => common.quiet,
+            Some(Command::Plan(plan)) => plan.common.quiet,
             Some(Command::List(_) | Command::Show(_)) | None => false,
         }
     }
@@ -44,6 +47,16 @@ Examples:
   knee sweep chat-h100 --set engine.tensor_parallel_size=2 --out output/tp2
   knee sweep chat-h100 --set run.replications=3 --format csv")]
     Sweep(Common),
+    /// How many GPUs a demand needs, which, and what they cost
+    #[command(after_help = "\
+Without a scenario a template stands in for lengths and objectives, and the answer says so first.
+
+Examples:
+  knee plan --users 500 --think-time-s 30 --gpu l40s,h100-sxm --model llama-3.1-8b,qwen3-32b
+  knee plan chat-h100 --rate 60
+  knee plan --template rag --tokens-per-day 2e9 --peak-factor 3 --api-price-per-m 0.60
+  knee plan --template offline --job-requests 1e6 --window-h 8 --gpu h100-sxm")]
+    Plan(Box<PlanArgs>),
     /// Show where memory and step time go: KV cache, vLLM's start-up lines, which resource binds
     #[command(after_help = "\
 Examples:
@@ -77,8 +90,93 @@ pub(super) struct RunArgs {
 /// More threads than any machine has cores only wait for each other.
 const MOST_THREADS: i64 = 1_024;
 
-/// What every command on a scenario takes.
 #[derive(Debug, Args)]
+pub(super) struct PlanArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Demand in requests per second on average
+    #[arg(long, value_name = "PER_S", value_parser = positive, group = "demand")]
+    pub rate: Option<f64>,
+    /// Demand as people who ask, think, and ask again
+    #[arg(long, value_name = "N", value_parser = positive, group = "demand", requires = "think_time_s")]
+    pub users: Option<f64>,
+    /// Seconds from an answer to the user's next request, on average
+    #[arg(long, value_name = "S", value_parser = not_negative, requires = "users")]
+    pub think_time_s: Option<f64>,
+    /// Demand in input and output tokens a day
+    #[arg(long, value_name = "N", value_parser = positive, group = "demand")]
+    pub tokens_per_day: Option<f64>,
+    /// A finite job of so many requests that nobody waits for
+    #[arg(long, value_name = "N", value_parser = positive, group = "demand", requires = "window_h")]
+    pub job_requests: Option<f64>,
+    /// Hours within which the job must be done
+    #[arg(long, value_name = "H", value_parser = positive, requires = "job_requests")]
+    pub window_h: Option<f64>,
+    /// Peak over mean demand: the fleet is sized for the peak and priced by the mean
+    #[arg(long, value_name = "F", value_parser = at_least_one, default_value_t = 1.0)]
+    pub peak_factor: f64,
+    /// Workload where no scenario says one: chat, code, rag, long-document, offline
+    #[arg(long, value_name = "NAME", value_parser = template)]
+    pub template: Option<Template>,
+    /// Models, separated by commas [default: the scenario's, else llama-3.1-8b]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub model: Vec<String>,
+    /// GPUs, separated by commas [default: all]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub gpu: Vec<String>,
+    /// Tensor parallel sizes, separated by commas [default: 1,2,4,8]
+    #[arg(long, value_name = "N,M", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub tp: Vec<u32>,
+    /// Weight dtypes, separated by commas [default: the scenario's, else the model's own]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub dtype: Vec<String>,
+    /// Values of a scenario key to try, such as engine.max_num_seqs=128,256; may be repeated
+    #[arg(long, value_name = "KEY=A,B", value_parser = varied)]
+    pub vary: Vec<(String, Vec<String>)>,
+    /// Largest fleet to consider
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub max_gpus: u32,
+    /// Dollars that an API asks for a million tokens, input and output together: prints the break-even
+    #[arg(long, value_name = "USD", value_parser = positive)]
+    pub api_price_per_m: Option<f64>,
+}
+
+fn number(text: &str, holds: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && holds(value) => Ok(value),
+        _ => Err(format!("expected {expected}")),
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    number(text, |value| value > 0.0, "a number above 0")
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    number(text, |value| value >= 0.0, "a number of at least 0")
+}
+
+fn at_least_one(text: &str) -> Result<f64, String> {
+    number(text, |value| value >= 1.0, "a number of at least 1")
+}
+
+fn template(name: &str) -> Result<Template, String> {
+    Template::find(name)
+        .ok_or_else(|| format!("there are: {}", TEMPLATES.map(|template| template.name).join(", ")))
+}
+
+fn varied(text: &str) -> Result<(String, Vec<String>), String> {
+    match text.split_once('=') {
+        Some((key, values)) if !key.trim().is_empty() && !values.trim().is_empty() => {
+            let values = values.split(',').map(|value| value.trim().to_owned()).collect();
+            Ok((key.trim().to_owned(), values))
+        }
+        _ => Err("expected key=value,value such as engine.max_num_seqs=128,256".to_owned()),
+    }
+}
+
+/// What every command on a scenario takes.
+#[derive(Clone, Debug, Args)]
 pub(super) struct Common {
     /// Path of a scenario file, or the name of a shipped one (`knee list scenarios`)
     pub scenario: String,
@@ -108,7 +206,7 @@ pub(super) struct Common {
 }
 
 /// Where calibration data is read from.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct Data {
     /// Folder of calibration data that adds to the embedded data and wins over it [default:
     /// calibration, if present]

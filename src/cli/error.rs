@@ -7,6 +7,7 @@ use super::Outcome;
 use crate::catalog::CatalogError;
 use crate::engine::EngineError;
 use crate::experiment::SweepError;
+use crate::experiment::plan::PlanError;
 use crate::report::explain::NothingToExplain;
 use crate::report::files::WriteError;
 use crate::scenario::ScenarioErrors;
@@ -22,6 +23,8 @@ pub(super) enum Failure {
     Engine(#[from] EngineError),
     #[error(transparent)]
     Sweep(SweepError),
+    #[error(transparent)]
+    Plan(PlanError),
     #[error(transparent)]
     Explain(#[from] NothingToExplain),
     #[error(transparent)]
@@ -51,6 +54,15 @@ impl From<SweepError> for Failure {
         match error {
             SweepError::Scenario(errors) => Self::Scenario(errors),
             other => Self::Sweep(other),
+        }
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Scenario(errors) => Self::Scenario(errors),
+            other => Self::Plan(other),
         }
     }
 }

@@ -37,6 +37,11 @@ pub(super) struct Inputs {
 impl Inputs {
     /// Reads the scenario, applies `--set` and `--seed`, sets the number of threads.
     pub fn read(common: &Common) -> Result<Self, Failure> {
+        Self::of(common, Document::load(&common.scenario)?)
+    }
+
+    /// As [`Inputs::read`], of a document that is there already.
+    pub fn of(common: &Common, document: Document) -> Result<Self, Failure> {
         if let Some(threads) = common.threads {
             rayon::ThreadPoolBuilder::new()
                 .num_threads(usize::from(threads))
@@ -45,7 +50,6 @@ impl Inputs {
         }
         let mut changes = common.set.iter().map(|set| Override::parse(set)).collect::<Result<Vec<_>, _>>()?;
         changes.extend(common.seed.map(|seed| Override::new("seed", &seed.to_string())));
-        let document = Document::load(&common.scenario)?;
         let mut text = document.text().to_owned();
         for change in &changes {
             // Writing to a string cannot fail.
@@ -57,6 +61,11 @@ impl Inputs {
             return Err(Failure::NoFolder(dir));
         }
         Ok(Self { catalog: catalog(&common.data)?, document: document.with_overrides(&changes)?, text })
+    }
+
+    /// Adds to what the result depends on.
+    pub fn note_input(&mut self, text: &str) {
+        self.text.push_str(text);
     }
 
     /// What the files of `command` say they came from.

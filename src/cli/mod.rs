@@ -11,13 +11,15 @@ mod inputs;
 mod keys;
 mod list;
 mod one_load;
+mod plan;
 mod progress;
 mod show;
 mod sweep;
+mod today;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
 use console::Console;
@@ -38,7 +40,8 @@ pub enum Outcome {
 
 /// Runs the command in `arguments` (the program's name first) and says how the process should end.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
-    let cli = match Cli::try_parse_from(arguments) {
+    let parsed = definition().try_get_matches_from(arguments).and_then(|m| Cli::from_arg_matches(&m));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(message) => {
             // Help and version are answers; everything else is wrong input. A closed pipe is nobody's fault.
@@ -51,6 +54,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
         None => introduce(&console),
         Some(Command::Run(arguments)) => one_load::run(arguments, &console),
         Some(Command::Sweep(arguments)) => sweep::run(arguments, &console),
+        Some(Command::Plan(arguments)) => plan::run(arguments, &console),
         Some(Command::Explain(arguments)) => explain::run(arguments, &console),
         Some(Command::List(arguments)) => list::run(arguments, &console),
         Some(Command::Show(arguments)) => show::run(arguments, &console),
@@ -71,6 +75,8 @@ knee simulates LLM serving: how much load a deployment carries before its users 
 
   knee sweep chat-h100      the throughput-latency curve of a chat service on one H100, with its knee
   knee run chat-h100        one load of it, as `vllm bench serve` would print it
+  knee plan --users 500 --think-time-s 30 --gpu l40s,h100-sxm
+                            how many GPUs 500 people need, and what they cost
   knee explain chat-h100    where its memory and the time of a step go
   knee list                 GPUs, models, engines, profiles and scenarios it knows
 
@@ -86,8 +92,19 @@ fn introduce(console: &Console) -> Result<Outcome, Failure> {
 /// The definition of the command line, for its own test.
 #[must_use]
 pub fn definition() -> clap::Command {
-    Cli::command()
+    // A plan needs no scenario; every other command does.
+    let optional = |scenario: clap::Arg| {
+        scenario
+            .required(false)
+            .default_value(NO_SCENARIO)
+            .hide_default_value(true)
+            .help("Path of a scenario file, or the name of a shipped one; what it lacks is assumed")
+    };
+    Cli::command().mut_subcommand("plan", |plan| plan.mut_arg("scenario", optional))
 }
+
+/// What stands for the scenario that was not given.
+const NO_SCENARIO: &str = "";
 
 #[cfg(test)]
 mod tests {

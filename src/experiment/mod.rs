@@ -3,6 +3,7 @@
 pub mod binding;
 mod estimate;
 pub mod objective;
+pub mod plan;
 mod point;
 mod reading;
 mod saturation;

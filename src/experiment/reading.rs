@@ -67,7 +67,9 @@ pub struct Knee {
 #[must_use]
 pub fn load_unit(key: &str) -> Option<&'static str> {
     match key.strip_prefix("arrivals.")? {
-        "poisson.rate_per_s" | "gamma.rate_per_s" | "constant.rate_per_s" => Some("req/s"),
+        "poisson.rate_per_s" | "gamma.rate_per_s" | "weibull.rate_per_s" | "constant.rate_per_s" => {
+            Some("req/s")
+        }
         "closed.users" => Some("users"),
         _ => None,
     }

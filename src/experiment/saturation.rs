@@ -45,7 +45,7 @@ pub fn saturate(scenario: &Scenario) -> Result<Option<Saturation>, EngineError> 
     let asked = match scenario.run.length {
         RunLength::Requests(requests) => requests,
         RunLength::DurationS(seconds) => {
-            (seconds * scenario.workload.arrivals.rate_per_s().unwrap_or(0.0)) as u64
+            (seconds * scenario.workload.arrivals.mean_rate_per_s().unwrap_or(0.0)) as u64
         }
     };
     let requests = asked.clamp(FEWEST, MOST) * u64::from(scenario.system.replicas);

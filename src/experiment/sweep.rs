@@ -1,4 +1,5 @@
-//! A grid of scenarios: every combination of the axes' values, each run as often as its plan says.
+//! A grid of scenarios: every combination of the axes' values (or the n-th values of all axes together),
+//! each run as often as its plan says.
 //!
 //! One run is one thread; parallelism is across runs. Longer points start first, so that no core idles
 //! at the end; results are folded in grid order, so that they do not depend on the number of threads.
@@ -10,7 +11,7 @@ use super::reading::{CurveReading, read_curve};
 use crate::catalog::Catalog;
 use crate::engine::EngineError;
 use crate::metrics::RunSummary;
-use crate::scenario::{Axis, AxisValue, Document, Override, RunLength, Scenario, ScenarioErrors};
+use crate::scenario::{Axis, AxisValue, Document, Override, RunLength, Scenario, ScenarioErrors, SweepMode};
 
 /// Told how far a sweep has come; called from many threads.
 pub trait Progress: Sync {
@@ -71,18 +72,22 @@ pub fn sweep(
     catalog: &Catalog,
     progress: &dyn Progress,
 ) -> Result<SweepResult, SweepError> {
-    let axes = document.axes()?;
+    let (axes, mode) = document.axes()?;
     if axes.is_empty() {
         // Says first what else is wrong with the scenario.
         document.scenario(catalog)?;
         return Err(SweepError::NoAxes);
     }
-    let points = axes.iter().map(|axis| axis.values.len() as u128).product();
+    let points = count(&axes, mode);
     if points > MAX_POINTS {
         return Err(SweepError::TooManyPoints(points));
     }
+    let all = match mode {
+        SweepMode::Product => product(&axes),
+        SweepMode::Zip => zip(&axes),
+    };
     let (mut scenarios, mut unfit, mut first_error) = (Vec::new(), Vec::new(), None);
-    for coordinates in grid(&axes) {
+    for coordinates in all {
         match scenario_at(document, catalog, &axes, &coordinates) {
             Ok(scenario) => scenarios.push((coordinates, scenario)),
             Err(errors) if errors.only_about_fit() => {
@@ -108,10 +113,25 @@ pub fn sweep(
     Ok(SweepResult { base, axes, points, unfit, reading })
 }
 
+/// How many points the axes make.
+fn count(axes: &[Axis], mode: SweepMode) -> u128 {
+    let lengths = axes.iter().map(|axis| axis.values.len() as u128);
+    match mode {
+        SweepMode::Product => lengths.product(),
+        SweepMode::Zip => lengths.min().unwrap_or(0),
+    }
+}
+
+/// The n-th values of all axes together.
+fn zip(axes: &[Axis]) -> Vec<Vec<AxisValue>> {
+    let points = axes.iter().map(|axis| axis.values.len()).min().unwrap_or(0);
+    (0..points).map(|at| axes.iter().map(|axis| axis.values[at].clone()).collect()).collect()
+}
+
 /// Every combination of the axes' values, the last axis fastest.
-fn grid(axes: &[Axis]) -> impl Iterator<Item = Vec<AxisValue>> {
+fn product(axes: &[Axis]) -> Vec<Vec<AxisValue>> {
     let total: usize = axes.iter().map(|axis| axis.values.len()).product();
-    (0..total).map(move |index| {
+    let at = |index: usize| {
         let mut rest = index;
         let mut coordinates: Vec<AxisValue> = axes
             .iter()
@@ -124,7 +144,8 @@ fn grid(axes: &[Axis]) -> impl Iterator<Item = Vec<AxisValue>> {
             .collect();
         coordinates.reverse();
         coordinates
-    })
+    };
+    (0..total).map(at).collect()
 }
 
 fn scenario_at(
@@ -174,6 +195,8 @@ fn run_all(
 fn work(scenario: &Scenario) -> f64 {
     match scenario.run.length {
         RunLength::Requests(requests) => requests as f64,
-        RunLength::DurationS(seconds) => seconds * scenario.workload.arrivals.rate_per_s().unwrap_or(1.0),
+        RunLength::DurationS(seconds) => {
+            seconds * scenario.workload.arrivals.mean_rate_per_s().unwrap_or(1.0)
+        }
     }
 }

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::experiment::plan::Plan;
 use crate::experiment::{Point, SweepResult};
+use crate::report;
 use crate::report::chart::{self, Named, PaintError, Picture};
 use crate::report::{csv, json, provenance};
 use crate::scenario::Scenario;
@@ -18,7 +20,7 @@ use crate::scenario::Scenario;
 /// What a set of files came from.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
-    /// `run`, `sweep`, `explain`.
+    /// `run`, `sweep`, `plan`, `explain`.
     pub command: &'static str,
     /// Everything that the result depends on besides this version and the calibration data, as text: the scenario
     /// file and the overrides.
@@ -60,6 +62,22 @@ pub fn write_sweep(dir: &Path, result: &SweepResult, origin: Origin) -> Result<V
     staged.text("curve.csv", &csv::points(&result.axes, &result.points)?)?;
     staged.charts(&chart::of_sweep(result))?;
     staged.finish(&result.base, origin)
+}
+
+/// As [`write_run`], for a plan.
+///
+/// # Errors
+/// As [`write_run`].
+pub fn write_plan(dir: &Path, plan: &Plan, origin: Origin) -> Result<Vec<String>, WriteError> {
+    let mut staged = Staged::new(dir)?;
+    staged.text("summary.json", report::plan::json(plan)?.as_bytes())?;
+    staged.text("plan.csv", &report::plan::csv(plan)?)?;
+    staged.charts(&chart::cost(plan).map(|picture| ("cost", picture)).into_iter().collect::<Vec<_>>())?;
+    // Each candidate has a profile of its own; what they share is the scenario.
+    let shared = plan.rows.first().map(|row| (row.scenario.name.as_str(), row.scenario.seed));
+    let (name, seed) = shared.unwrap_or(("plan", 0));
+    let manifest = manifest_of(name, seed, None, origin, &staged.names)?;
+    staged.place(&manifest)
 }
 
 /// The roofline picture of `knee explain`.
@@ -111,9 +129,15 @@ impl Staged {
         Ok(())
     }
 
-    fn finish(mut self, scenario: &Scenario, origin: Origin) -> Result<Vec<String>, WriteError> {
-        let manifest = manifest(scenario, origin, &self.names);
-        self.text("manifest.json", (serde_json::to_string_pretty(&manifest)? + "\n").as_bytes())?;
+    fn finish(self, scenario: &Scenario, origin: Origin) -> Result<Vec<String>, WriteError> {
+        let manifest =
+            manifest_of(&scenario.name, scenario.seed, provenance::profile(scenario), origin, &self.names)?;
+        self.place(&manifest)
+    }
+
+    /// Adds the manifest and moves everything into place.
+    fn place(mut self, manifest: &str) -> Result<Vec<String>, WriteError> {
+        self.text("manifest.json", manifest.as_bytes())?;
         for name in &self.names {
             let target = self.dir.join(name);
             fs::rename(self.staging.join(name), &target).map_err(|source| io_error(&target, source))?;
@@ -148,17 +172,25 @@ struct Manifest<'a> {
     files: &'a [String],
 }
 
-fn manifest<'a>(scenario: &'a Scenario, origin: Origin, files: &'a [String]) -> Manifest<'a> {
-    Manifest {
+/// The manifest's text; its own name is not among the files.
+fn manifest_of(
+    scenario: &str,
+    seed: u64,
+    profile: Option<String>,
+    origin: Origin,
+    files: &[String],
+) -> Result<String, serde_json::Error> {
+    let manifest = Manifest {
         schema_version: json::SCHEMA_VERSION,
         knee_version: env!("CARGO_PKG_VERSION"),
         command: origin.command,
-        scenario: &scenario.name,
-        seed: scenario.seed,
+        scenario,
+        seed,
         input_fnv1a64: format!("{:016x}", fnv1a64(origin.input.as_bytes())),
-        profile: provenance::profile(scenario),
+        profile,
         files,
-    }
+    };
+    Ok(serde_json::to_string_pretty(&manifest)? + "\n")
 }
 
 /// The 64-bit Fowler-Noll-Vo hash 1a: enough to see that two results had the same input, on any platform.

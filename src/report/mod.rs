@@ -12,6 +12,7 @@ pub mod files;
 pub mod fold;
 pub mod format;
 pub mod json;
+pub mod plan;
 pub mod provenance;
 pub mod reading;
 pub mod table;

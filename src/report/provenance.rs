@@ -7,7 +7,7 @@ use crate::metrics::RunMode;
 use crate::report::fold;
 use crate::report::format::{self, chosen, count, counted};
 use crate::scenario::{Scenario, Serving};
-use crate::workload::{Arrivals, Distribution};
+use crate::workload::{Arrivals, Distribution, mmpp_rate_per_s};
 
 /// Confidence level of every printed interval, per cent.
 pub const INTERVAL_LEVEL_PERCENT: u32 = 95;
@@ -92,7 +92,12 @@ pub fn arrivals(scenario: &Scenario) -> String {
         Arrivals::Gamma { burstiness, .. } => {
             format!("open loop, gamma arrivals (burstiness {})", chosen(*burstiness))
         }
+        Arrivals::Weibull { shape, .. } => format!("open loop, Weibull arrivals (shape {})", chosen(*shape)),
         Arrivals::Constant { .. } => "open loop, equal gaps".to_owned(),
+        Arrivals::Mmpp(states) => {
+            format!("open loop, Markov-modulated Poisson arrivals ({} states)", states.len())
+        }
+        Arrivals::Profile(_) => "open loop, Poisson arrivals whose rate varies".to_owned(),
         Arrivals::Closed { .. } => "closed loop: users who wait for their answer".to_owned(),
         Arrivals::AllAtOnce => "all requests at once".to_owned(),
         Arrivals::Trace(trace) => format!("open loop, trace {}", file_name(&trace.name)),
@@ -105,7 +110,14 @@ pub fn load(scenario: &Scenario) -> String {
     match &scenario.workload.arrivals {
         Arrivals::Poisson { rate_per_s }
         | Arrivals::Gamma { rate_per_s, .. }
+        | Arrivals::Weibull { rate_per_s, .. }
         | Arrivals::Constant { rate_per_s } => format!("{} req/s", chosen(*rate_per_s)),
+        Arrivals::Mmpp(states) => format!("{} req/s on average", chosen(mmpp_rate_per_s(states))),
+        Arrivals::Profile(profile) => format!(
+            "{} req/s on average, {} at the peak",
+            chosen(profile.mean_per_s()),
+            chosen(profile.peak_per_s())
+        ),
         Arrivals::Closed { users, .. } => counted(u64::from(*users), "user"),
         Arrivals::AllAtOnce => "all at once".to_owned(),
         Arrivals::Trace(trace) => format!("trace of {}", counted(trace.requests.len() as u64, "request")),

@@ -45,6 +45,10 @@ pub enum Purpose {
     Routing = 6,
     /// Which recorded pair of lengths a request takes.
     Pair = 7,
+    /// How long a Markov-modulated arrival process stays in a state.
+    Dwell = 8,
+    /// Points of a sampled sweep; the replication is the number of the axis.
+    Sampling = 9,
 }
 
 /// The stream for one purpose in one replication of a run.

@@ -8,10 +8,10 @@ use toml::de::DeTable;
 
 use super::keys::list;
 use super::lookups::Lookups;
-use super::node::{Node, Origin};
+use super::node::{Node, Origin, Value};
 use super::overrides::{self, Override};
 use super::problem::{Problem, ScenarioErrors, Source, nearest};
-use super::{Axis, Scenario, read};
+use super::{Axis, Scenario, SweepMode, read};
 use crate::catalog::Catalog;
 
 /// The scenarios of the repository.
@@ -111,12 +111,12 @@ impl Document {
         read::scenario(self, catalog)
     }
 
-    /// The axes of `[sweep]`, without a look at the rest: the document need not describe a valid scenario
+    /// The axes of `[sweep]` and how they make points, without a look at the rest: the document need not describe a valid scenario
     /// as long as every point of its sweep does.
     ///
     /// # Errors
     /// What is wrong with the axes.
-    pub fn axes(&self) -> Result<Vec<Axis>, ScenarioErrors> {
+    pub fn axes(&self) -> Result<(Vec<Axis>, SweepMode), ScenarioErrors> {
         read::axes(self)
     }
 
@@ -124,6 +124,27 @@ impl Document {
     #[must_use]
     pub fn text(&self) -> &str {
         self.sources.first().map_or("", |source| &source.text)
+    }
+
+    /// Whether something stands at a dotted key; nothing is resolved or checked.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.node_at(key).is_some()
+    }
+
+    /// The text at a dotted key, if there is one.
+    #[must_use]
+    pub fn text_at(&self, key: &str) -> Option<&str> {
+        match &self.node_at(key)?.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn node_at(&self, key: &str) -> Option<&Node> {
+        key.split('.').try_fold(&self.root, |node, part| {
+            node.entries().iter().find(|entry| entry.key == part).map(|entry| &entry.node)
+        })
     }
 
     /// The folder that paths in the document are relative to.

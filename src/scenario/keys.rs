@@ -39,6 +39,10 @@ pub enum Kind {
     Tokens,
     /// `[probability, value]` points of an inverse distribution function.
     Points,
+    /// `[seconds, requests per second]` points of a rate that varies.
+    Rates,
+    /// Requests per second in equal parts of a day.
+    DailyRates,
     /// A distribution of seconds: the key carries the unit.
     Seconds,
     /// A distribution of seconds whose parameters carry the unit.
@@ -129,6 +133,8 @@ impl Kind {
             Self::NumberOr(word, range) => format!("\"{word}\" or {}", range.describe()),
             Self::IntegerOr(word, min, max) => format!("\"{word}\" or {}", integers(*min, *max)),
             Self::Points => "a list of [probability, value] points".to_owned(),
+            Self::Rates => "a list of [seconds, requests per second] points".to_owned(),
+            Self::DailyRates => "a list of requests per second, in equal parts of a day".to_owned(),
             Self::Tokens => "a number of tokens or a distribution of them".to_owned(),
             Self::Seconds => "a number of seconds or a distribution of them".to_owned(),
             Self::TimesWithUnit => "a distribution of seconds".to_owned(),
@@ -184,7 +190,7 @@ table! { root, ROOT, "":
     ARRIVALS = "arrivals", Kind::Table(&arrivals::ARRIVALS), Required, "when requests are sent: exactly one kind";
     CLASS = "class", Kind::Tables(&class::CLASS), Depends("one class taking everything, with a trace"), "groups of requests with the same lengths and promises";
     RUN = "run", Kind::Table(&run::RUN), Depends("10,000 requests, 5 replications"), "how long and how often to run";
-    SWEEP = "sweep", Kind::Axes, Depends("no sweep"), "scenario keys (quoted) and the values they take";
+    SWEEP = "sweep", Kind::Axes, Depends("no sweep"), "scenario keys (quoted) and the values they take; mode = \"product\", \"zip\" or \"latin_hypercube\" (with samples) puts them together";
     COST = "cost", Kind::Table(&cost::COST), Depends("the catalog's price"), "what a GPU costs";
 }
 
@@ -242,7 +248,11 @@ table! { deployment, DEPLOYMENT, "deployment":
 table! { arrivals, ARRIVALS, "arrivals":
     POISSON = "poisson", Kind::Table(&poisson::POISSON), Depends("one kind is required"), "independent users: exponential gaps";
     GAMMA = "gamma", Kind::Table(&gamma::GAMMA), Depends("one kind is required"), "gamma-distributed gaps";
+    WEIBULL = "weibull", Kind::Table(&weibull::WEIBULL), Depends("one kind is required"), "Weibull-distributed gaps";
     CONSTANT = "constant", Kind::Table(&constant::CONSTANT), Depends("one kind is required"), "equal gaps";
+    MMPP = "mmpp", Kind::Table(&mmpp::MMPP), Depends("one kind is required"), "independent users whose rate jumps between states";
+    PROFILE = "profile", Kind::Table(&profile::PROFILE), Depends("one kind is required"), "independent users whose rate follows a curve, such as a day's";
+    RAMP = "ramp", Kind::Table(&ramp::RAMP), Depends("one kind is required"), "independent users whose rate rises or falls steadily";
     CLOSED = "closed", Kind::Table(&closed::CLOSED), Depends("one kind is required"), "users who wait for their answer, think, and ask again";
     ALL_AT_ONCE = "all_at_once", Kind::Flag, Depends("one kind is required"), "every request at time 0";
     TRACE = "trace", Kind::Table(&trace::TRACE), Depends("one kind is required"), "recorded arrivals and lengths";
@@ -259,6 +269,35 @@ table! { gamma, GAMMA, "arrivals.gamma":
 
 table! { constant, CONSTANT, "arrivals.constant":
     RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Required, "requests per second";
+}
+
+table! { weibull, WEIBULL, "arrivals.weibull":
+    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Required, "requests per second";
+    SHAPE = "shape", Kind::Number(Range { min: 0.1, open: false, max: 100.0 }), Required, "below 1 burstier than independent users, above 1 more regular";
+}
+
+table! { mmpp, MMPP, "arrivals.mmpp":
+    STATES = "states", Kind::Tables(&mmpp_state::MMPP_STATE), Required, "visited in turn, each for an exponential time";
+    SCALE = "scale", Kind::Number(POSITIVE), Fallback::Number(1.0), "factor on all rates";
+}
+
+table! { mmpp_state, MMPP_STATE, "arrivals.mmpp.states":
+    RATE_PER_S = "rate_per_s", Kind::Number(NOT_NEGATIVE), Required, "requests per second in this state";
+    MEAN_DWELL_S = "mean_dwell_s", Kind::Number(Range { min: 1e-3, open: false, max: LARGEST }), Required, "mean time spent in it";
+}
+
+table! { profile, PROFILE, "arrivals.profile":
+    RATE_PER_S = "rate_per_s", Kind::Rates, Depends("required unless daily_rate_per_s is given"), "[seconds, requests per second] points, the first at 0 s";
+    DAILY_RATE_PER_S = "daily_rate_per_s", Kind::DailyRates, Depends("from rate_per_s"), "requests per second in equal parts of a day (24: hours), repeating";
+    INTERPOLATION = "interpolation", Kind::Choice(&["step", "linear"]), Fallback::Text("step"), "whether a rate holds until the next point or runs straight to it";
+    PERIOD_S = "period_s", Kind::Number(POSITIVE), Depends("a day with daily_rate_per_s; else the last rate holds for ever"), "when the profile starts again";
+    SCALE = "scale", Kind::Number(POSITIVE), Fallback::Number(1.0), "factor on all rates";
+}
+
+table! { ramp, RAMP, "arrivals.ramp":
+    FROM_PER_S = "from_per_s", Kind::Number(NOT_NEGATIVE), Required, "requests per second at the start";
+    TO_PER_S = "to_per_s", Kind::Number(NOT_NEGATIVE), Required, "requests per second at the end, which then holds";
+    DURATION_S = "duration_s", Kind::Number(POSITIVE), Required, "time from one to the other";
 }
 
 table! { closed, CLOSED, "arrivals.closed":
@@ -281,9 +320,9 @@ table! { class, CLASS, "class":
 }
 
 table! { run, RUN, "run":
-    REQUESTS = "requests", COUNT, Depends("10,000; a trace: all of it"), "requests of a replication";
+    REQUESTS = "requests", COUNT, Depends("10,000; a trace: all of it; a profile: once over it"), "requests of a replication";
     DURATION_S = "duration_s", Kind::Number(POSITIVE), Depends("from requests"), "simulated time in which requests are sent";
-    MODE = "mode", Kind::Choice(&["steady", "benchmark"]), Depends("steady; trace and all_at_once: benchmark"), "steady removes warm-up and drain, benchmark keeps them as load generators do";
+    MODE = "mode", Kind::Choice(&["steady", "benchmark"]), Depends("steady; trace, all_at_once, profile and ramp: benchmark"), "steady removes warm-up and drain, benchmark keeps them as load generators do";
     REPLICATIONS = "replications", Kind::Integer { min: 1, max: 10_000 }, Depends("5; trace and all_at_once: 1"), "independent repetitions";
     WARMUP = "warmup", Kind::NumberOr("auto", NOT_NEGATIVE), Fallback::Text("auto"), "seconds deleted from the start; auto: MSER-5 decides";
 }
@@ -299,10 +338,6 @@ pub static SYNTHETIC_ENGINE: &Table = &synthetic::SYNTHETIC;
 
 /// What people may write because it is planned, as dotted keys.
 pub(super) const NOT_BUILT: &[&str] = &[
-    "arrivals.weibull",
-    "arrivals.mmpp",
-    "arrivals.profile",
-    "arrivals.ramp",
     "engine.speculative_config",
     "engine.num_speculative_tokens",
     "engine.acceptance_rate",
@@ -312,7 +347,22 @@ pub(super) const NOT_BUILT: &[&str] = &[
 
 /// Keys of which one replaces the other: setting one from outside removes its siblings.
 pub(super) const ALTERNATIVES: &[(&str, &[&str])] = &[
-    ("arrivals", &["poisson", "gamma", "constant", "closed", "all_at_once", "trace"]),
+    (
+        "arrivals",
+        &[
+            "poisson",
+            "gamma",
+            "weibull",
+            "constant",
+            "mmpp",
+            "profile",
+            "ramp",
+            "closed",
+            "all_at_once",
+            "trace",
+        ],
+    ),
+    ("arrivals.profile", &["rate_per_s", "daily_rate_per_s"]),
     ("run", &["requests", "duration_s"]),
     ("engine", &["service_time", "requests_per_s"]),
 ];

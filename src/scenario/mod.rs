@@ -41,6 +41,8 @@ pub struct Scenario {
     pub run: RunPlan,
     /// Axes of `[sweep]`; empty if the table is absent.
     pub sweep: Vec<Axis>,
+    /// How the axes make points.
+    pub sweep_mode: SweepMode,
     /// What the system was built from; `None` for a synthetic server.
     pub serving: Option<Arc<Serving>>,
     /// $/GPU-hour, date and source in words; `None` if no price is known.
@@ -87,6 +89,16 @@ pub struct Axis {
     /// Dotted key, such as `arrivals.poisson.rate_per_s`.
     pub key: String,
     pub values: Vec<AxisValue>,
+}
+
+/// How the values of a sweep's axes make points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SweepMode {
+    /// Every combination.
+    #[default]
+    Product,
+    /// The n-th values of all axes together; all have equally many. A sampled sweep is one.
+    Zip,
 }
 
 /// A value an axis takes.

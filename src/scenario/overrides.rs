@@ -191,7 +191,7 @@ fn drop_alternatives(node: &mut Node, path: &[String], key: &str) {
 fn replaces(path: &[String], key: &str, sibling: &str) -> bool {
     let is_class = path.len() == 2 && path[0] == "class";
     let among = |names: &[&str]| names.contains(&key) && names.contains(&sibling);
-    let alternatives = ALTERNATIVES.iter().any(|(table, names)| path == [*table] && among(names));
+    let alternatives = ALTERNATIVES.iter().any(|(table, names)| path.join(".") == *table && among(names));
     let lengths = is_class
         && match key {
             "lengths" => matches!(sibling, "input_tokens" | "output_tokens"),

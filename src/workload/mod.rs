@@ -8,6 +8,7 @@ mod lengths;
 mod slo;
 mod stream;
 pub mod trace;
+mod varying;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ pub use lengths::{Lengths, parse_pairs, parse_quantiles};
 pub use slo::{Metric, Objective, Slo, Statistic};
 pub use stream::RequestStream;
 pub use trace::{Trace, TraceError, TraceFormat};
+pub use varying::{Interpolation, MmppState, RateProfile, mmpp_rate_per_s};
 
 /// One request, as its sender sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +52,15 @@ pub enum Arrivals {
     Poisson { rate_per_s: f64 },
     /// Gamma-distributed gaps; squared coefficient of variation = 1/`burstiness` (vLLM's knob).
     Gamma { rate_per_s: f64, burstiness: f64 },
+    /// Weibull-distributed gaps; `shape` below 1 is burstier than independent users, above 1 more regular.
+    Weibull { rate_per_s: f64, shape: f64 },
     /// Equal gaps.
     Constant { rate_per_s: f64 },
+    /// A Poisson process whose rate jumps between states, visited in turn (Markov-modulated); some state
+    /// has a rate.
+    Mmpp(Arc<[MmppState]>),
+    /// A Poisson process whose rate is a given function of time: a daily curve, a ramp.
+    Profile(Arc<RateProfile>),
     /// `users` who each wait for their answer, think, and ask again; all start at time 0.
     Closed { users: u32, think_time_s: Distribution },
     /// Every request at time 0.
@@ -61,14 +70,28 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// Requests per second offered, where the arrivals alone decide it (open loop with a rate).
+    /// Requests per second offered, where the arrivals alone decide it and it is the same at all times
+    /// (on average, where it is random). A [`RateProfile`] has none: whether a system keeps up with its
+    /// mean says nothing about its peak.
     #[must_use]
-    pub const fn rate_per_s(&self) -> Option<f64> {
+    pub fn rate_per_s(&self) -> Option<f64> {
         match self {
-            Self::Poisson { rate_per_s } | Self::Gamma { rate_per_s, .. } | Self::Constant { rate_per_s } => {
-                Some(*rate_per_s)
-            }
-            Self::Closed { .. } | Self::AllAtOnce | Self::Trace(_) => None,
+            Self::Poisson { rate_per_s }
+            | Self::Gamma { rate_per_s, .. }
+            | Self::Weibull { rate_per_s, .. }
+            | Self::Constant { rate_per_s } => Some(*rate_per_s),
+            Self::Mmpp(states) => Some(mmpp_rate_per_s(states)),
+            Self::Profile(_) | Self::Closed { .. } | Self::AllAtOnce | Self::Trace(_) => None,
+        }
+    }
+
+    /// Requests per second offered on average over time, also where the rate varies: how much work a
+    /// span of time brings.
+    #[must_use]
+    pub fn mean_rate_per_s(&self) -> Option<f64> {
+        match self {
+            Self::Profile(profile) => Some(profile.mean_per_s()),
+            _ => self.rate_per_s(),
         }
     }
 }

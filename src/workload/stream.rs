@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::varying::Modulation;
 use super::{Arrivals, Lengths, Request, Workload};
 use crate::rng::{Purpose, Stream, stream};
 use crate::units::{SimSpan, SimTime};
@@ -19,6 +20,8 @@ pub struct RequestStream {
     next_index: u64,
     /// Sum of the gaps so far, in units of the mean gap, so that rounding never accumulates.
     standard_time: f64,
+    /// Where a Markov-modulated process is.
+    modulation: Option<Modulation>,
     gap: Stream,
     class: Stream,
     input: Stream,
@@ -37,11 +40,16 @@ impl RequestStream {
             end
         });
         let of = |purpose| stream(seed, purpose, replication);
+        let modulation = match &workload.arrivals {
+            Arrivals::Mmpp(states) => Some(Modulation::new(states, seed, replication)),
+            _ => None,
+        };
         Self {
             class_ends: ends.collect(),
             workload: Arc::clone(workload),
             next_index: 0,
             standard_time: 0.0,
+            modulation,
             gap: of(Purpose::ArrivalGap),
             class: of(Purpose::Class),
             input: of(Purpose::InputLength),
@@ -100,12 +108,10 @@ impl RequestStream {
         }
     }
 
-    /// When the next request of an arrival process with a rate is sent.
-    fn advance(&mut self, rate_per_s: f64, burstiness: Option<f64>) -> SimTime {
-        self.standard_time += match burstiness {
-            Some(shape) => self.gap.standard_gamma(shape) / shape,
-            None => self.gap.standard_exponential(),
-        };
+    /// When the next request of an arrival process of independent gaps is sent: its standard gap has
+    /// mean 1.
+    fn advance(&mut self, rate_per_s: f64, standard_gap: impl Fn(&mut Stream) -> f64) -> SimTime {
+        self.standard_time += standard_gap(&mut self.gap);
         time_at(self.standard_time / rate_per_s)
     }
 }
@@ -132,11 +138,25 @@ impl Iterator for RequestStream {
         let send = match &self.workload.arrivals {
             Arrivals::Poisson { rate_per_s } => {
                 let rate = *rate_per_s;
-                self.advance(rate, None)
+                self.advance(rate, Stream::standard_exponential)
             }
             Arrivals::Gamma { rate_per_s, burstiness } => {
                 let (rate, shape) = (*rate_per_s, *burstiness);
-                self.advance(rate, Some(shape))
+                self.advance(rate, |gap| gap.standard_gamma(shape) / shape)
+            }
+            Arrivals::Weibull { rate_per_s, shape } => {
+                let (rate, shape) = (*rate_per_s, *shape);
+                // By inversion: scale x E^(1/shape), whose mean is scale x Gamma(1 + 1/shape).
+                let mean = libm::tgamma(1.0 + 1.0 / shape);
+                self.advance(rate, |gap| libm::pow(gap.standard_exponential(), 1.0 / shape) / mean)
+            }
+            Arrivals::Mmpp(states) => {
+                let modulation = self.modulation.as_mut()?;
+                time_at(modulation.advance(states, self.gap.standard_exponential()))
+            }
+            Arrivals::Profile(profile) => {
+                self.standard_time += self.gap.standard_exponential();
+                time_at(profile.time_of(self.standard_time)?)
             }
             Arrivals::Constant { rate_per_s } => {
                 self.standard_time += 1.0;

@@ -5,6 +5,8 @@ mod overrides;
 mod refusals;
 mod robustness;
 mod shipped;
+mod sweeps;
+mod varying;
 
 use knee::catalog::Catalog;
 use knee::scenario::{Document, Override, Scenario, ScenarioErrors};

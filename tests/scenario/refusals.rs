@@ -169,8 +169,6 @@ fn what_is_not_built_is_refused_and_its_off_value_accepted() {
         let message = refusal(MINIMAL, &[&format!("engine.{key}")]);
         assert!(message.contains("is not built yet"), "{message}");
     }
-    let message = refusal(SYNTHETIC, &["arrivals.mmpp.rate_per_s=3"]);
-    assert!(message.contains("`arrivals.mmpp` is not built yet"), "{message}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::catalog::{Hardware, Kernels};
-use crate::report::format::{chosen, gib, number};
+use crate::report::format::{chosen, counted, gib, number};
 
 pub(super) fn describe(gpu: &Hardware) -> String {
     let mut page = Page::new(format!("{} ({})", gpu.title, gpu.name));
@@ -20,7 +20,10 @@ pub(super) fn describe(gpu: &Hardware) -> String {
         "price",
         match &gpu.price {
             Some(price) => {
-                format!("${:.2} per GPU-hour ({}, {})", price.usd_per_gpu_hour, price.date, price.source)
+                let age = crate::cli::today::year_and_month()
+                    .and_then(|(year, month)| price.age_months(year, month))
+                    .map_or(String::new(), |months| format!(", {} old", counted(u64::from(months), "month")));
+                format!("${:.2} per GPU-hour ({}{age}; {})", price.usd_per_gpu_hour, price.date, price.source)
             }
             None => "none known; set cost.gpu_hour_usd".to_owned(),
         },

@@ -2,6 +2,7 @@
 //!
 //! Every chart is a function from a result to a [`Picture`], `None` where the result has nothing to draw.
 
+mod cost;
 mod frame;
 mod frontier;
 mod latency;
@@ -14,6 +15,7 @@ use crate::experiment::{CurveReading, Point, SweepResult};
 use crate::report::{format, provenance, reading};
 use crate::scenario::Scenario;
 
+pub use cost::cost;
 pub(crate) use frame::{EndLabel, Frame, LABEL_SIZE, Line, look, palette, title};
 pub use frontier::frontier;
 pub use latency::latency;

@@ -66,10 +66,12 @@ fn vllm_table(point: &Point) -> Vec<String> {
         }
         Arrivals::Poisson { rate_per_s }
         | Arrivals::Gamma { rate_per_s, .. }
+        | Arrivals::Weibull { rate_per_s, .. }
         | Arrivals::Constant { rate_per_s } => {
             lines.push(named("Request rate configured (RPS):", &format::chosen(*rate_per_s)));
         }
-        Arrivals::AllAtOnce | Arrivals::Trace(_) => {}
+        // No one rate was configured.
+        Arrivals::Mmpp(_) | Arrivals::Profile(_) | Arrivals::AllAtOnce | Arrivals::Trace(_) => {}
     }
     let mut rate = |name: &str, value: Option<Estimate>| {
         lines.extend(value.map(|value| named(name, &interval(&value))));

@@ -1,7 +1,7 @@
 //! `[arrivals.*]`: exactly one kind.
 
-use super::{Context, distribution};
-use crate::scenario::keys::{arrivals as keys, closed, constant, gamma, list, poisson, root, trace};
+use super::{Context, distribution, varying};
+use crate::scenario::keys::{arrivals as keys, closed, constant, gamma, list, poisson, root, trace, weibull};
 use crate::scenario::node::Value;
 use crate::scenario::problem::Problem;
 use crate::scenario::reader::{Reader, Section};
@@ -59,6 +59,15 @@ fn of_kind<'d>(
             let rate_per_s = reader.number(&table, &constant::RATE_PER_S)?;
             Some(Arrivals::Constant { rate_per_s })
         }
+        "weibull" => {
+            let table = reader.open(section, &keys::WEIBULL, &weibull::WEIBULL);
+            let rate_per_s = reader.number(&table, &weibull::RATE_PER_S);
+            let shape = reader.number(&table, &weibull::SHAPE);
+            Some(Arrivals::Weibull { rate_per_s: rate_per_s?, shape: shape? })
+        }
+        "mmpp" => varying::mmpp(reader, section),
+        "profile" => varying::profile(reader, section),
+        "ramp" => varying::ramp(reader, section),
         "closed" => closed_loop(reader, context, section),
         "trace" => recorded(reader, context, section),
         _ => all_at_once(reader, section),

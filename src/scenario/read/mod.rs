@@ -10,6 +10,7 @@ mod run;
 mod slo;
 mod sweep;
 mod synthetic;
+mod varying;
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use super::lookups::Lookups;
 use super::node::{Node, Value};
 use super::problem::{Problem, ScenarioErrors};
 use super::reader::{Reader, Section};
-use super::{Axis, Scenario};
+use super::{Axis, Scenario, SweepMode};
 use crate::catalog::Catalog;
 use crate::engine::{RouterPolicy, Server, System};
 use crate::workload::Workload;
@@ -45,10 +46,11 @@ pub(super) fn scenario(document: &Document, catalog: &Catalog) -> Result<Scenari
 }
 
 /// Reads only the sweep's axes.
-pub(super) fn axes(document: &Document) -> Result<Vec<Axis>, ScenarioErrors> {
+pub(super) fn axes(document: &Document) -> Result<(Vec<Axis>, SweepMode), ScenarioErrors> {
     let mut reader = Reader::new(&document.sources, document.base());
     let top = reader.top(&document.root, &root::ROOT);
-    let axes = sweep::read(&mut reader, &top, is_synthetic(&document.root));
+    let seed = reader.integer(&top, &root::SEED).unwrap_or_default();
+    let axes = sweep::read(&mut reader, &top, is_synthetic(&document.root), seed);
     sweep::check_together(&mut reader, &top);
     match axes {
         Some(axes) if reader.problems.is_empty() => Ok(axes),
@@ -73,7 +75,8 @@ fn read<'d>(reader: &mut Reader<'d>, context: &Context<'_>, document: &'d Docume
     let arrivals = arrivals::read(reader, context, &top);
     let classes = classes::read(reader, context, &top, arrivals.as_ref(), is_synthetic);
     let run = run::read(reader, &top, arrivals.as_ref());
-    let sweep = sweep::read(reader, &top, is_synthetic);
+    // A seed that is wrong is reported as such; any will do to go on.
+    let sweep = sweep::read(reader, &top, is_synthetic, seed.unwrap_or_default());
     let (replicas, router) = deployment(reader, &top);
     let given_price = price(reader, &top);
 
@@ -90,6 +93,7 @@ fn read<'d>(reader: &mut Reader<'d>, context: &Context<'_>, document: &'d Docume
         .as_ref()
         .and_then(|s| s.hardware.price.as_ref())
         .map(|price| (price.usd_per_gpu_hour, format!("{}, {}", price.source, price.date)));
+    let (sweep, sweep_mode) = sweep?;
     Some(Scenario {
         name: name.unwrap_or_else(|| "scenario".to_owned()),
         description: description?,
@@ -98,7 +102,8 @@ fn read<'d>(reader: &mut Reader<'d>, context: &Context<'_>, document: &'d Docume
         system: System { replicas: replicas?, router: router?, server: server? },
         workload: Arc::new(Workload { arrivals: arrivals?, classes: classes? }),
         run: run?,
-        sweep: sweep?,
+        sweep,
+        sweep_mode,
         price: given_price.map(|usd| (usd, "the scenario".to_owned())).or(catalog_price),
         gpus: gpus_per_replica.saturating_mul(replicas?),
         serving: serving.map(std::sync::Arc::new),

@@ -19,12 +19,19 @@ pub(super) fn read<'d>(
     let section = reader.open(top, &root::RUN, &keys::RUN);
     // A finite load: what it was is over when it is over.
     let is_finite = matches!(arrivals, Some(Arrivals::Trace(_) | Arrivals::AllAtOnce));
+    let varies = matches!(arrivals, Some(Arrivals::Profile(_)));
     let mode = match reader.choice(&section, &keys::MODE) {
         Some("steady") => RunMode::Steady,
         Some(_) => RunMode::Benchmark,
-        None if is_finite => RunMode::Benchmark,
+        None if is_finite || varies => RunMode::Benchmark,
         None => RunMode::Steady,
     };
+    if varies && mode == RunMode::Steady {
+        let problem = Problem::new(section.place(&keys::MODE), "a rate that varies has no steady state");
+        reader.problem(problem.label("leave it out, or mode = \"benchmark\"").help(
+            "mode \"benchmark\" reports the whole of it; a steady state is that of one rate, such as the peak",
+        ));
+    }
     let length = length(reader, &section, arrivals);
     let replications = replications(reader, &section, arrivals, is_finite);
     let warmup = warmup(reader, &section);
@@ -98,6 +105,14 @@ fn length(reader: &mut Reader<'_>, section: &Section<'_>, arrivals: Option<&Arri
                 None => None,
             };
             let asked = asked.and_then(|asked| u64::try_from(asked).ok());
+            // A profile is run over once: a day, a ramp.
+            let span_s = match arrivals {
+                Some(Arrivals::Profile(profile)) => profile.span_s(),
+                _ => 0.0,
+            };
+            if asked.is_none() && span_s > 0.0 {
+                return Some(RunLength::DurationS(span_s));
+            }
             Some(RunLength::Requests(match recorded {
                 Some(trace) => requests_of(reader, trace, asked),
                 None => asked.unwrap_or(DEFAULT_REQUESTS),

@@ -1,34 +1,122 @@
-//! `[sweep]`: quoted scenario keys and the values they take.
+//! `[sweep]`: quoted scenario keys and the values they take, and how these are put together.
 
 use crate::scenario::keys::{Key, Kind, Table, list, root, synthetic};
 use crate::scenario::node::{Entry, Node, Value};
 use crate::scenario::overrides;
 use crate::scenario::problem::{Problem, nearest};
 use crate::scenario::reader::{Reader, Section};
-use crate::scenario::{Axis, AxisValue};
+use crate::scenario::{Axis, AxisValue, SweepMode};
+
+mod sampled;
 
 /// Bounds of one axis and of the whole grid: a sweep of more is a slip of the pen.
 const MOST_VALUES: usize = 100_000;
 const MOST_POINTS: usize = 1_000_000;
 
-pub(super) fn read<'d>(reader: &mut Reader<'d>, top: &Section<'d>, is_synthetic: bool) -> Option<Vec<Axis>> {
+/// Keys of the table that are no axes: axes are dotted.
+const MODE: &str = "mode";
+const SAMPLES: &str = "samples";
+const MODES: [&str; 3] = ["product", "zip", "latin_hypercube"];
+
+/// How the values of the axes are put together.
+#[derive(Clone, Copy, PartialEq)]
+enum Design {
+    Product,
+    Zip,
+    /// So many points.
+    LatinHypercube(usize),
+}
+
+/// The axes, and how they make points. `seed` draws the sample of a Latin hypercube.
+pub(super) fn read<'d>(
+    reader: &mut Reader<'d>,
+    top: &Section<'d>,
+    is_synthetic: bool,
+    seed: u64,
+) -> Option<(Vec<Axis>, SweepMode)> {
     let Some(node) = top.find(&root::SWEEP) else {
-        return Some(Vec::new());
+        return Some((Vec::new(), SweepMode::Product));
     };
     let Value::Table(entries) = &node.value else {
         let label = format!("found {}, expected a table of axes", node.describe());
         reader.problem(Problem::new(node.span, "wrong type for `sweep`").label(label));
         return None;
     };
-    let axes: Vec<Option<Axis>> = entries.iter().map(|entry| axis(reader, entry, is_synthetic)).collect();
+    let design = design(reader, node, entries);
+    let axes: Vec<Option<Axis>> = entries
+        .iter()
+        .filter(|entry| ![MODE, SAMPLES].contains(&entry.key.as_str()))
+        .enumerate()
+        .map(|(position, entry)| match design {
+            Some(Design::LatinHypercube(samples)) => {
+                sampled::axis(reader, entry, is_synthetic, samples, seed, position as u32)
+            }
+            _ => axis(reader, entry, is_synthetic),
+        })
+        .collect();
     let axes: Vec<Axis> = axes.into_iter().collect::<Option<_>>()?;
+    match design? {
+        Design::Product => check_product(reader, node, &axes).map(|()| (axes, SweepMode::Product)),
+        Design::Zip => check_zip(reader, node, &axes).map(|()| (axes, SweepMode::Zip)),
+        Design::LatinHypercube(_) => Some((axes, SweepMode::Zip)),
+    }
+}
+
+fn design(reader: &mut Reader<'_>, node: &Node, entries: &[Entry]) -> Option<Design> {
+    let find = |name: &str| entries.iter().find(|entry| entry.key == name).map(|entry| &entry.node);
+    let mode = find(MODE);
+    let chosen = match mode.map(|node| &node.value) {
+        None => "product",
+        Some(Value::Text(text)) if MODES.contains(&text.as_str()) => text,
+        Some(_) => {
+            let node = mode.unwrap_or(node);
+            let label = format!("found {}, expected one of {}", node.describe(), list(MODES));
+            reader.problem(Problem::new(node.span, "impossible value for `sweep.mode`").label(label));
+            return None;
+        }
+    };
+    let samples = find(SAMPLES);
+    match (chosen, samples) {
+        ("latin_hypercube", Some(samples)) => {
+            let kind = Kind::Integer { min: 2, max: MOST_VALUES as i64 };
+            let samples = reader.integer_of(samples, &kind, "sweep.samples")?;
+            Some(Design::LatinHypercube(samples as usize))
+        }
+        ("latin_hypercube", None) => {
+            let problem = Problem::new(mode.map(|node| node.span), "missing key `sweep.samples`");
+            reader.problem(problem.label("how many points the Latin hypercube has"));
+            None
+        }
+        (_, Some(samples)) => {
+            let problem = Problem::new(samples.span, "`sweep.samples` is of mode \"latin_hypercube\" only");
+            reader.problem(problem.label("leave it out, or set mode"));
+            None
+        }
+        ("zip", None) => Some(Design::Zip),
+        (_, None) => Some(Design::Product),
+    }
+}
+
+fn check_product(reader: &mut Reader<'_>, node: &Node, axes: &[Axis]) -> Option<()> {
     let points = axes.iter().fold(1_usize, |points, axis| points.saturating_mul(axis.values.len()));
     if points > MOST_POINTS {
         let problem = Problem::new(node.span, format!("a sweep of {points} points"));
         reader.problem(problem.label(format!("at most {MOST_POINTS} points are run")));
         return None;
     }
-    Some(axes)
+    Some(())
+}
+
+/// Zipped axes move together, so they have equally many values.
+fn check_zip(reader: &mut Reader<'_>, node: &Node, axes: &[Axis]) -> Option<()> {
+    let lengths: Vec<usize> = axes.iter().map(|axis| axis.values.len()).collect();
+    if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
+        let found = axes.iter().map(|axis| format!("{} of {}", axis.values.len(), axis.key));
+        let problem = Problem::new(node.span, "the axes of a zipped sweep have different numbers of values");
+        reader.problem(problem.label(format!("found {}", list(found))));
+        return None;
+    }
+    Some(())
 }
 
 /// Whether the axes go with each other and with the scenario's arrivals: asked when the sweep is to be run,
@@ -189,18 +277,7 @@ fn described(
     let range = (end(reader, from, kind, key), end(reader, to, kind, key));
     let most = Kind::Integer { min: 2, max: MOST_VALUES as i64 };
     let points = reader.integer_of(points, &most, &format!("{path}.points"));
-    let is_log = match find("scale").map(|node| (&node.value, node)) {
-        None => false,
-        Some((Value::Text(text), _)) if text == "linear" => false,
-        Some((Value::Text(text), _)) if text == "log" => true,
-        Some((_, node)) => {
-            let label = format!("found {}, expected \"linear\" or \"log\"", node.describe());
-            reader.problem(
-                Problem::new(node.span, format!("impossible value for `{path}.scale`")).label(label),
-            );
-            return None;
-        }
-    };
+    let is_log = is_logarithmic(reader, find("scale"), path)?;
     let (from_value, to_value) = (range.0?, range.1?);
     if is_log && (from_value <= 0.0 || to_value <= 0.0) {
         let problem = Problem::new(node.span, format!("impossible value for `{path}`"));
@@ -214,6 +291,22 @@ fn described(
         is_log,
         matches!(kind, Kind::Integer { .. } | Kind::IntegerOr(..)),
     ))
+}
+
+/// What `scale` says; linear if it is absent.
+fn is_logarithmic(reader: &mut Reader<'_>, scale: Option<&Node>, path: &str) -> Option<bool> {
+    match scale.map(|node| (&node.value, node)) {
+        None => Some(false),
+        Some((Value::Text(text), _)) if text == "linear" => Some(false),
+        Some((Value::Text(text), _)) if text == "log" => Some(true),
+        Some((_, node)) => {
+            let label = format!("found {}, expected \"linear\" or \"log\"", node.describe());
+            reader.problem(
+                Problem::new(node.span, format!("impossible value for `{path}.scale`")).label(label),
+            );
+            None
+        }
+    }
 }
 
 /// One end of an axis: in the range of its key, a whole number where that is one.

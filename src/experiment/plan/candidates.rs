@@ -1,0 +1,132 @@
+//! Every configuration that is tried, and why those that cannot be are not.
+
+use super::{Basis, PlanError, PlanRequest};
+use crate::catalog::{Catalog, Price};
+use crate::scenario::{Override, Scenario};
+
+/// Tensor parallel sizes that are tried where none are named: those of a host of eight GPUs, also where
+/// they are joined by PCIe only, of which a warning tells.
+const USUAL_TENSOR_PARALLEL_SIZES: [u32; 4] = [1, 2, 4, 8];
+
+/// One configuration of a replica.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    pub model: String,
+    pub gpu: String,
+    pub tensor_parallel_size: u32,
+    /// As asked for; `None`: the scenario's, or the model's own.
+    pub weight_dtype: Option<String>,
+    /// Further scenario keys with their values.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A candidate that can run: its scenario with one replica.
+#[derive(Clone, Debug)]
+pub(super) struct Runnable {
+    pub candidate: Candidate,
+    pub scenario: Scenario,
+    pub price: Option<PlanPrice>,
+}
+
+/// $/GPU-hour of a candidate's GPU, and where it is from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanPrice {
+    pub usd_per_gpu_hour: f64,
+    /// From the price list; `None`: the scenario's own.
+    pub listed: Option<Price>,
+}
+
+/// A candidate that cannot run, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Misfit {
+    pub candidate: Candidate,
+    pub reason: String,
+}
+
+/// The candidates of a request, models as asked, then GPUs, sizes, dtypes and settings in their order.
+pub(super) fn enumerate(request: &PlanRequest, catalog: &Catalog, basis: &Basis) -> Vec<Candidate> {
+    let gpus = if !request.gpus.is_empty() { request.gpus.clone() } else { catalog.hardware_names() };
+    let dtypes: Vec<Option<String>> = match request.weight_dtypes.as_slice() {
+        [] => vec![None],
+        named => named.iter().cloned().map(Some).collect(),
+    };
+    let sizes: &[u32] = match request.tensor_parallel_sizes.as_slice() {
+        [] => &USUAL_TENSOR_PARALLEL_SIZES,
+        named => named,
+    };
+    let settings = product(&request.vary);
+    let mut candidates = Vec::new();
+    for model in &basis.models {
+        for gpu in &gpus {
+            for &tensor_parallel_size in sizes {
+                for weight_dtype in &dtypes {
+                    candidates.extend(settings.iter().map(|settings| Candidate {
+                        model: model.clone(),
+                        gpu: gpu.clone(),
+                        tensor_parallel_size,
+                        weight_dtype: weight_dtype.clone(),
+                        settings: settings.clone(),
+                    }));
+                }
+            }
+        }
+    }
+    candidates
+}
+
+/// Every combination of the values of the varied keys, the last fastest.
+fn product(vary: &[(String, Vec<String>)]) -> Vec<Vec<(String, String)>> {
+    vary.iter().fold(vec![Vec::new()], |combinations, (key, values)| {
+        let with = |combination: &Vec<(String, String)>, value: &String| {
+            let mut longer = combination.clone();
+            longer.push((key.clone(), value.clone()));
+            longer
+        };
+        combinations.iter().flat_map(|c| values.iter().map(move |value| with(c, value))).collect()
+    })
+}
+
+/// Resolves a candidate. `Ok(Err(_))`: it cannot run.
+pub(super) fn resolve(
+    candidate: Candidate,
+    catalog: &Catalog,
+    basis: &Basis,
+) -> Result<Result<Runnable, Misfit>, PlanError> {
+    let text = |value: &str| toml::Value::String(value.to_owned()).to_string();
+    let own_gpu = basis.document.text_at("hardware.gpu").is_some_and(|gpu| gpu == candidate.gpu);
+    let mut changes = vec![
+        Override::new("model.name", &text(&candidate.model)),
+        Override::new("hardware.gpu", &text(&candidate.gpu)),
+        Override::new("engine.tensor_parallel_size", &candidate.tensor_parallel_size.to_string()),
+        Override::new("deployment.replicas", "1"),
+    ];
+    if !own_gpu {
+        // A profile is one GPU's.
+        changes.push(Override::new("hardware.profile", "\"auto\""));
+    }
+    changes
+        .extend(candidate.weight_dtype.iter().map(|dtype| Override::new("model.weight_dtype", &text(dtype))));
+    changes.extend(candidate.settings.iter().map(|(key, value)| Override::new(key, value)));
+    let document = basis.document.with_overrides(&changes)?;
+    let scenario = match document.scenario(catalog) {
+        Ok(scenario) => scenario,
+        Err(errors) => {
+            let reasons: Vec<&str> = errors.problems.iter().map(|problem| problem.message.as_str()).collect();
+            return Ok(Err(Misfit { candidate, reason: reasons.join("; ") }));
+        }
+    };
+    let price = price(&scenario, own_gpu || basis.gpu_is_implied);
+    Ok(Ok(Runnable { candidate, scenario, price }))
+}
+
+/// The scenario's own price holds for its own GPU only.
+fn price(scenario: &Scenario, own_gpu: bool) -> Option<PlanPrice> {
+    let listed = scenario.serving.as_ref().and_then(|serving| serving.hardware.price.clone());
+    match (&scenario.price, &listed) {
+        (Some((usd, _)), Some(price)) if own_gpu && *usd != price.usd_per_gpu_hour => {
+            Some(PlanPrice { usd_per_gpu_hour: *usd, listed: None })
+        }
+        (Some((usd, _)), None) if own_gpu => Some(PlanPrice { usd_per_gpu_hour: *usd, listed: None }),
+        _ => listed.map(|price| PlanPrice { usd_per_gpu_hour: price.usd_per_gpu_hour, listed: Some(price) }),
+    }
+}

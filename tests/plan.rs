@@ -1,0 +1,180 @@
+//! Plans against arithmetic, against separate runs of the fleets they name, and against each other.
+
+use knee::catalog::Catalog;
+use knee::experiment::plan::{
+    Demand, Economics, Fleet, Job, Outcome, Plan, PlanError, PlanRequest, Row, Template, plan,
+};
+use knee::experiment::{Silent, SloVerdict, Verdict, run_point};
+use knee::report;
+use knee::scenario::{Document, Override, RunLength};
+
+fn request(document: &str, gpus: &[&str], demand: Option<Demand>) -> PlanRequest {
+    let document =
+        if document.is_empty() { Document::parse("", None) } else { Document::load(document) }.unwrap();
+    PlanRequest {
+        document,
+        template: Template::find("chat").unwrap(),
+        demand,
+        peak_factor: 1.0,
+        job: None,
+        models: Vec::new(),
+        gpus: gpus.iter().map(|gpu| (*gpu).to_owned()).collect(),
+        tensor_parallel_sizes: vec![1],
+        weight_dtypes: Vec::new(),
+        vary: Vec::new(),
+        max_gpus: 512,
+        api_usd_per_million_tokens: None,
+    }
+}
+
+fn planned(request: &PlanRequest) -> Plan {
+    plan(request, &Catalog::new(None), &Silent).unwrap()
+}
+
+fn fleet(row: &Row) -> &Fleet {
+    match &row.outcome {
+        Outcome::Fleet(fleet) => fleet,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_fleet_meets_the_objectives_and_one_fewer_does_not() {
+    let rate_per_s = 150.0;
+    let plan = planned(&request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(rate_per_s))));
+    let fleet = fleet(&plan.rows[0]);
+    assert_eq!((fleet.gpus, fleet.rates.peak_per_s), (fleet.replicas, rate_per_s));
+    let separately = |replicas: u32| {
+        let changes = [
+            Override::new("deployment.replicas", &replicas.to_string()),
+            Override::new("deployment.router", "least_outstanding"),
+            Override::new("arrivals.poisson.rate_per_s", &rate_per_s.to_string()),
+            Override::new("run.requests", "60000"),
+            Override::new("seed", "77"),
+        ];
+        let document = Document::load("chat-h100").unwrap().with_overrides(&changes).unwrap();
+        run_point(&document.scenario(&Catalog::new(None)).unwrap()).unwrap()
+    };
+    let met = separately(fleet.replicas);
+    assert_eq!((met.slo, met.stability.verdict), (SloVerdict::Met, Verdict::Stable));
+    assert_ne!(separately(fleet.replicas - 1).slo, SloVerdict::Met);
+    assert!(fleet.one_fewer.as_ref().is_some_and(|why| why.contains("TTFT p99")), "{:?}", fleet.one_fewer);
+
+    // The same GPU overnight: fewer do, for each then runs at its peak.
+    assert!(fleet.replicas_without_objectives < fleet.replicas);
+    let peak = fleet.saturated_per_s.mean * f64::from(fleet.replicas_without_objectives);
+    assert!(peak > rate_per_s && peak - fleet.saturated_per_s.mean < rate_per_s);
+    let text = report::plan::table(&plan, None, report::table::Look::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("with no TTFT or TPOT objective each replica runs near its peak"), "{text}");
+}
+
+#[test]
+fn money_is_arithmetic() {
+    let mut asked = request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(20.0)));
+    asked.peak_factor = 2.0;
+    let plan = planned(&asked);
+    let fleet = fleet(&plan.rows[0]);
+    assert_eq!((fleet.rates.mean_per_s, fleet.rates.peak_per_s), (20.0, 40.0));
+    let economics = Economics::of(&plan.rows[0]).unwrap();
+    let usd = economics.usd.unwrap();
+    // The scenario's own price, 2.50.
+    assert_eq!(usd.per_hour, 2.5 * f64::from(fleet.gpus));
+    assert_eq!(usd.per_month, usd.per_hour * 730.0);
+    assert_eq!(economics.gpu_hours_per_day, Some(24.0 * f64::from(fleet.gpus)));
+    // 20 requests a second of 512 and 200 tokens on average, paid for at the mean and not at the peak.
+    let close = |a: f64, b: f64| (a / b - 1.0).abs() < 0.04;
+    assert!((usd.requests_per_usd * usd.per_hour / 72_000.0 - 1.0).abs() < 1e-12);
+    assert!(close(usd.per_million_input_tokens, usd.per_hour / (0.072 * 512.0)), "{usd:?}");
+    assert!(close(usd.per_million_output_tokens, usd.per_hour / (0.072 * 200.0)), "{usd:?}");
+    assert!(close(usd.per_million_tokens, usd.per_hour / (0.072 * 712.0)), "{usd:?}");
+    let api = usd.per_million_tokens;
+    assert!(close(usd.break_even_tokens_per_day(api), 20.0 * 712.0 * 86_400.0));
+    // Another GPU does not have that price.
+    let other = planned(&request("chat-h100", &["h200-sxm"], Some(Demand::RatePerS(20.0))));
+    assert!(other.rows[0].price.as_ref().unwrap().listed.is_some());
+}
+
+#[test]
+fn candidates_that_cannot_do_it_are_listed_with_the_reason() {
+    let mut asked = request("", &["l4", "h100-sxm"], Some(Demand::RatePerS(1.0)));
+    asked.models = vec!["llama-3.1-70b".to_owned(), "llama-3.1-8b".to_owned()];
+    let plan = planned(&asked);
+    let of = |model: &str| plan.rows.iter().filter(|row| row.candidate.model == model).count();
+    assert_eq!((of("llama-3.1-70b"), of("llama-3.1-8b"), plan.misfits.len()), (0, 2, 2));
+    assert!(plan.misfits.iter().all(|misfit| misfit.reason.contains("does not fit")), "{:?}", plan.misfits);
+    let csv = String::from_utf8(report::plan::csv(&plan).unwrap()).unwrap();
+    assert_eq!(csv.lines().count(), 5);
+
+    // A template stood in: the answer says so first, and how far it moves.
+    let text = report::plan::table(&plan, Some((2026, 11)), report::table::Look::default());
+    assert!(text.starts_with("ASSUMED, because nothing was said: chat:"), "{text}");
+    assert_eq!(plan.other_lengths.len(), 2);
+    assert!(text.contains("with double lengths") && text.contains("24 months old"), "{text}");
+
+    // Objectives that an empty system misses are met by no number of replicas.
+    let mut never = request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(1.0)));
+    let slo = Override::new("class.chat.slo", "{ ttft_p99_ms = 1 }");
+    never.document = never.document.with_overrides(&[slo]).unwrap();
+    let plan = planned(&never);
+    let Outcome::Never(reason) = &plan.rows[0].outcome else { panic!("{:?}", plan.rows[0].outcome) };
+    assert!(reason.contains("TTFT p99 <= 1 ms fails without any load"), "{reason}");
+}
+
+#[test]
+fn a_job_takes_its_work_over_the_saturated_throughput() {
+    let mut asked = request("", &["h100-sxm"], None);
+    asked.template = Template::find("offline").unwrap();
+    asked.job = Some(Job { requests: 100_000.0, window_h: 4.0 });
+    let plan = planned(&asked);
+    let Outcome::Job(job) = &plan.rows[0].outcome else { panic!("{:?}", plan.rows[0].outcome) };
+    let hours = 100_000.0 / job.saturated_per_s.mean / 3600.0 / f64::from(job.replicas);
+    assert!((job.hours - hours).abs() < 1e-12 && job.hours <= 4.0);
+    // A run of the whole of a smaller job by one replica, ramp and drain included.
+    let mut scenario = plan.rows[0].scenario.clone();
+    let classes = scenario.workload.classes.clone();
+    let arrivals = knee::workload::Arrivals::AllAtOnce;
+    scenario.workload = std::sync::Arc::new(knee::workload::Workload { arrivals, classes });
+    scenario.run.length = RunLength::Requests(10_000);
+    scenario.run.mode = knee::scenario::RunMode::Benchmark;
+    scenario.run.replications = 3;
+    let run = run_point(&scenario).unwrap();
+    let mean_s = run.runs.iter().map(|run| run.window.end_s).sum::<f64>() / 3.0;
+    let predicted_s = 10_000.0 / job.saturated_per_s.mean;
+    assert!((mean_s / predicted_s - 1.0).abs() < 0.03, "{mean_s} s, predicted {predicted_s} s");
+}
+
+#[test]
+fn the_same_demand_in_other_words_needs_the_same_fleet() {
+    let tokens = 30.0 * 86_400.0;
+    let rate = planned(&request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(30.0))));
+    let (input, output) = rate.rows[0].scenario.workload.classes[0].lengths.mean_tokens();
+    let per_day = Demand::TokensPerDay(tokens * (input + output));
+    let day = planned(&request("chat-h100", &["h100-sxm"], Some(per_day)));
+    assert_eq!(fleet(&rate.rows[0]).replicas, fleet(&day.rows[0]).replicas);
+    assert!((fleet(&day.rows[0]).rates.peak_per_s / 30.0 - 1.0).abs() < 1e-9);
+    // The scenario's own arrivals: 12 req/s; a day's profile: its peak.
+    let own = planned(&request("chat-h100", &["h100-sxm"], None));
+    assert_eq!(fleet(&own.rows[0]).rates.peak_per_s, 12.0);
+    let profile = planned(&request("daily-profile", &["l40s"], None));
+    assert_eq!(fleet(&profile.rows[0]).rates.peak_per_s, 5.0);
+    assert!(fleet(&profile.rows[0]).rates.mean_per_s < 3.0);
+}
+
+#[test]
+fn bad_requests_are_errors_and_a_plan_does_not_depend_on_threads() {
+    let error = |request: &PlanRequest| plan(request, &Catalog::new(None), &Silent).unwrap_err();
+    assert!(matches!(error(&request("", &["h100-sxm"], None)), PlanError::NoDemand));
+    let demand = Some(Demand::RatePerS(5.0));
+    assert!(matches!(error(&request("", &["h100"], demand)), PlanError::Catalog(_)));
+    assert!(matches!(error(&request("mm1", &["h100-sxm"], demand)), PlanError::Synthetic));
+    let mut asked = request("", &["h100-sxm"], demand);
+    asked.vary = vec![("engine.max_seqs".to_owned(), vec!["3".to_owned()])];
+    assert!(error(&asked).to_string().contains("did you mean `max_num_seqs`"));
+    asked.vary = vec![("engine.max_num_seqs".to_owned(), vec!["16".to_owned(), "256".to_owned()])];
+    let with = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| report::plan::json(&planned(&asked)).unwrap())
+    };
+    assert_eq!(with(1), with(4));
+}
