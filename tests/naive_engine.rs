@@ -3,6 +3,7 @@
 mod naive;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use knee::catalog::{Catalog, Dtype};
 use knee::cost::StepCost;
@@ -10,7 +11,7 @@ use knee::engine::{
     Client, Finished, LlmServer, Observer, Rejection, RouterPolicy, RunUntil, Server, Step, System, run,
 };
 use knee::units::{SimSpan, SimTime, Tokens};
-use knee::workload::Request;
+use knee::workload::{Arrivals, Request, RequestStream, Trace, TraceFormat, Workload};
 use naive::{Load, Outcome, Record, Scenario, StepRecord, affine_costs};
 
 /// Fills an [`Outcome`] from what the engine tells.
@@ -86,16 +87,21 @@ impl Client for Player {
 }
 
 fn run_fast(scenario: &Scenario) -> Outcome {
-    let (mut player, requests) = match scenario.load.clone() {
+    match scenario.load.clone() {
         Load::Open(requests) => {
             let total = requests.len() as u64;
             let open = requests.into_iter();
-            (Player { open, users: None, think: vec![], requests: vec![], sent: 0 }, total)
+            let mut player = Player { open, users: None, think: vec![], requests: vec![], sent: 0 };
+            run_under(scenario, &mut player, total)
         }
         Load::Closed { users, think, requests, total } => {
-            (Player { open: vec![].into_iter(), users: Some(users), think, requests, sent: 0 }, total)
+            let open = vec![].into_iter();
+            run_under(scenario, &mut Player { open, users: Some(users), think, requests, sent: 0 }, total)
         }
-    };
+    }
+}
+
+fn run_under(scenario: &Scenario, client: &mut impl Client, requests: u64) -> Outcome {
     let system = System {
         replicas: 1,
         router: RouterPolicy::RoundRobin,
@@ -108,7 +114,7 @@ fn run_fast(scenario: &Scenario) -> Outcome {
     };
     let until = RunUntil { requests, time: SimTime::MAX, drain: true };
     let mut recorder = Recorder::default();
-    let end = run(&system, &mut player, until, 1, 0, &mut recorder).expect("the clock suffices");
+    let end = run(&system, client, until, 1, 0, &mut recorder).expect("the clock suffices");
     recorder.outcome.end = end.time;
     recorder.outcome.gaps_ns.sort_unstable();
     recorder.outcome
@@ -128,17 +134,60 @@ fn windowed_cost() -> StepCost {
 fn naive_equals_fast() {
     let mut costs = affine_costs();
     costs.push(windowed_cost());
-    for seed in 0..3_000 {
+    for seed in 0..seeds(3_000) {
         let scenario = Scenario::random(seed, &costs);
-        let naive = scenario.simulate();
-        let fast = run_fast(&scenario);
-        if fast == naive {
-            continue;
-        }
-        for (at, (fast, naive)) in fast.steps.iter().zip(&naive.steps).enumerate() {
-            assert_eq!(fast, naive, "seed {seed}, step {at}: {scenario:?}");
-        }
-        assert_eq!(fast.finished, naive.finished, "seed {seed}: {scenario:?}");
-        assert_eq!(fast, naive, "seed {seed}: {scenario:?}");
+        assert_equal(seed, &scenario, &run_fast(&scenario));
     }
+}
+
+/// The same where outputs are so long that steps come in long stretches in which nothing else happens,
+/// and completions lie further ahead than the engine's calendar of them is long.
+#[test]
+fn naive_equals_fast_over_long_outputs() {
+    let mut costs = affine_costs();
+    costs.push(windowed_cost());
+    for seed in 0..seeds(150) {
+        let scenario = Scenario::random_long(seed, &costs);
+        assert_equal(seed, &scenario, &run_fast(&scenario));
+    }
+}
+
+/// The same with the open loads as recorded traces, replayed by the product's own client.
+#[test]
+fn naive_equals_fast_under_a_trace() {
+    let costs = affine_costs();
+    for seed in 0..seeds(300) {
+        let scenario = Scenario::random(seed, &costs);
+        let Load::Open(requests) = scenario.load.clone() else {
+            continue;
+        };
+        let total = requests.len() as u64;
+        let trace = Trace {
+            name: "recorded".to_owned(),
+            format: TraceFormat::Knee,
+            requests,
+            class_names: vec![],
+            notes: vec![],
+        };
+        let workload = Workload { arrivals: Arrivals::Trace(Arc::new(trace)), classes: vec![] };
+        let mut stream = RequestStream::new(&Arc::new(workload), seed, 0);
+        assert_equal(seed, &scenario, &run_under(&scenario, &mut stream, total));
+    }
+}
+
+/// How many scenarios to compare on; `KNEE_SEEDS` for a longer search.
+fn seeds(usual: u64) -> u64 {
+    std::env::var("KNEE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(usual)
+}
+
+fn assert_equal(seed: u64, scenario: &Scenario, fast: &Outcome) {
+    let naive = &scenario.simulate();
+    if fast == naive {
+        return;
+    }
+    for (at, (fast, naive)) in fast.steps.iter().zip(&naive.steps).enumerate() {
+        assert_eq!(fast, naive, "seed {seed}, step {at}: {scenario:?}");
+    }
+    assert_eq!(fast.finished, naive.finished, "seed {seed}: {scenario:?}");
+    assert_eq!(fast, naive, "seed {seed}: {scenario:?}");
 }

@@ -17,4 +17,4 @@ mod tests;
 pub use fit::{Alternatives, alternatives};
 pub use memory::{MemoryBudget, MemoryInputs, memory_budget};
 pub use shape::{StepShape, window_pairs_x2};
-pub use step::{StepCost, StepTerms};
+pub use step::{DecodeCost, StepCost, StepTerms};

@@ -45,6 +45,7 @@ pub struct StepTerms {
 impl StepTerms {
     /// The step's duration in seconds: the sum of the terms that are not parts of another.
     #[must_use]
+    #[inline]
     pub fn total_s(&self) -> f64 {
         self.overhead_s
             + self.sequences_s
@@ -198,6 +199,7 @@ impl StepCost {
 
     /// The terms of a step.
     #[must_use]
+    #[inline]
     pub fn terms(&self, shape: &StepShape) -> StepTerms {
         let tokens = f64::from(shape.tokens);
         let sequences = f64::from(shape.sequences);
@@ -239,10 +241,60 @@ impl StepCost {
 
     /// How long a step takes, rounded to the nanosecond, at least 1 ns.
     #[must_use]
+    #[inline]
     pub fn step_time(&self, shape: &StepShape) -> SimSpan {
-        let nanos = libm::rint(self.terms(shape).total_s() * 1e9);
-        SimSpan::from_nanos((nanos as u64).max(1))
+        to_span(self.terms(shape).total_s())
     }
+
+    /// The price of steps in which `sequences` decode and nothing else happens.
+    #[must_use]
+    pub fn decode_only(&self, sequences: u32) -> DecodeCost {
+        let shape = StepShape { tokens: sequences, sequences, sampled: sequences, ..StepShape::default() };
+        let terms = self.terms(&shape);
+        DecodeCost {
+            before_attention_s: terms.overhead_s + terms.sequences_s + terms.linear_s + terms.head_s,
+            attention_per_context_s: self.attention.per_decode_context_s,
+            attention_s: terms.attention_s,
+            kv_per_context_s: self.kv.per_context_s,
+            kv_per_window_context_s: self.kv.per_window_context_s,
+            kv_s: terms.kv_s,
+            communication_s: terms.communication_s,
+        }
+    }
+}
+
+/// What [`StepCost`] says of steps that differ only in their contexts: all else is computed once. Terms
+/// are added in the same order, so that both agree to the last bit.
+#[derive(Clone, Copy, Debug)]
+pub struct DecodeCost {
+    before_attention_s: f64,
+    attention_per_context_s: f64,
+    /// Of attention, and of KV reading, what does not depend on the contexts.
+    attention_s: f64,
+    kv_per_context_s: f64,
+    kv_per_window_context_s: f64,
+    kv_s: f64,
+    communication_s: f64,
+}
+
+impl DecodeCost {
+    /// The step's duration: `context` and `window_context` are its shape's `decode_context` and
+    /// `decode_window_context`.
+    #[must_use]
+    #[inline]
+    pub fn step_time(&self, context: u64, window_context: u64) -> SimSpan {
+        let context = context as f64;
+        let attention_s = self.attention_per_context_s * context + self.attention_s;
+        let kv_s = self.kv_per_context_s * context
+            + self.kv_per_window_context_s * window_context as f64
+            + self.kv_s;
+        to_span(self.before_attention_s + attention_s + kv_s + self.communication_s)
+    }
+}
+
+#[inline]
+fn to_span(seconds: f64) -> SimSpan {
+    SimSpan::from_nanos((libm::rint(seconds * 1e9) as u64).max(1))
 }
 
 /// The 2-norm of two times that overlap in part.

@@ -233,3 +233,27 @@ fn expert_parallelism_adds_what_the_busiest_gpu_has_more() {
     assert!(few > 0.3 && few > some && some > many, "{few} {some} {many}");
     assert!(many > 0.0 && many < 0.03 && prompt > 0.0 && prompt < 0.03, "{many} {prompt}");
 }
+
+/// Steps that only decode have a price of their own, which must not differ by a nanosecond.
+#[test]
+fn decode_only_agrees_with_the_whole_model() {
+    for (model, dtype, tp) in [
+        ("llama-3.1-8b", Dtype::Bf16, 1),
+        ("qwen3-30b-a3b", Dtype::Fp8, 2),
+        ("deepseek-v3", Dtype::Fp8, 8),
+        ("gpt-oss-20b", Dtype::Bf16, 1),
+    ] {
+        let cost = Setup::new(model, "h100-sxm", dtype).cost(tp);
+        for sequences in [1, 2, 3, 17, 128, 1024] {
+            let decode_only = cost.decode_only(sequences);
+            for context in [1, 77, 128, 129, 1_001, 65_537] {
+                let shape = decode(sequences, context, cost.window());
+                assert_eq!(
+                    decode_only.step_time(shape.decode_context, shape.decode_window_context),
+                    cost.step_time(&shape),
+                    "{model}, {sequences} sequences at {context} tokens"
+                );
+            }
+        }
+    }
+}

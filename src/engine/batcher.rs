@@ -37,6 +37,8 @@ pub(super) struct StepPlan {
     /// prompts ran; they are not among the steady ones.
     pub decodes: bool,
     pub stalled_decodes: Vec<u32>,
+    /// Tokens that leave the replica when the step ends.
+    pub emitted: u32,
 }
 
 impl StepPlan {
@@ -54,10 +56,15 @@ impl StepPlan {
         self.stalled_decodes.clear();
     }
 
-    /// Tokens that leave the replica when the step ends.
-    pub fn emitted(&self) -> u32 {
+    /// Sets how many tokens leave the replica when the step ends.
+    fn count_emitted(&mut self) {
         let grouped = self.steady_decodes.iter().chain(&self.stalled_decodes).sum::<u32>();
-        grouped + self.late.len() as u32 + self.sampled.len() as u32
+        self.emitted = grouped + self.late.len() as u32 + self.sampled.len() as u32;
+    }
+
+    /// Whether it holds the decode cohort and nothing else.
+    pub fn only_decodes(&self) -> bool {
+        !self.is_empty() && self.chunks.is_empty() && self.late.is_empty()
     }
 }
 
@@ -71,9 +78,9 @@ pub(super) trait Outputs {
 
 /// The scheduler of one replica: queue, running list, KV ledger and the decode cohort.
 #[derive(Clone, Debug)]
-pub(super) struct Batcher {
-    config: BatcherConfig,
-    kv: KvSpec,
+pub(super) struct Batcher<'a> {
+    config: &'a BatcherConfig,
+    kv: &'a KvSpec,
     window: Tokens,
     pub pool: Pool,
     waiting: WaitingQueue,
@@ -95,12 +102,14 @@ pub(super) struct Batcher {
     batch_quota: u32,
     unfinished: u32,
     prefill_first: prefill_first::Memory,
+    /// Requests have come since the last composition.
+    unseen: bool,
     arrivals: u64,
     admissions: u64,
 }
 
-impl Batcher {
-    pub fn new(config: BatcherConfig, kv: KvSpec, window: Tokens) -> Self {
+impl<'a> Batcher<'a> {
+    pub fn new(config: &'a BatcherConfig, kv: &'a KvSpec, window: Tokens) -> Self {
         let classes = config.class_priority.len();
         Self {
             waiting: WaitingQueue::new(config.scheduling_policy),
@@ -123,6 +132,7 @@ impl Batcher {
             preempted: Vec::new(),
             batch_quota: 0,
             unfinished: 0,
+            unseen: false,
             arrivals: 0,
             admissions: 0,
         }
@@ -162,6 +172,7 @@ impl Batcher {
         let fixed = self.kv.fixed_blocks(final_context(&request));
         let slot = self.pool.insert(Sequence::new(request, priority, self.arrivals, fixed));
         self.arrivals += 1;
+        self.unseen = true;
         self.waiting.push(slot, &self.pool[slot]);
     }
 
@@ -215,8 +226,11 @@ impl Batcher {
     pub fn compose(&mut self, now: SimTime, plan: &mut StepPlan) {
         plan.clear();
         self.preempted.clear();
+        self.unseen = false;
         if let Batching::PrefillFirst(policy) = self.config.batching {
-            return self.compose_prefill_first(&policy, plan);
+            self.compose_prefill_first(&policy, plan);
+            plan.count_emitted();
+            return;
         }
         let postponed_before = std::mem::take(&mut self.postponed);
         if self.config.batching == Batching::Static {
@@ -236,6 +250,32 @@ impl Batcher {
             self.postponed = postponed_before;
             self.postponed.clear();
         }
+    }
+
+    /// Whether the next composition will be the last one again, a token older, as long as
+    /// [`Batcher::only_grows_older`] says so. Who waits was not let in and will not be: slots and budget
+    /// stay as they are, and blocks only become fewer.
+    pub fn is_steady(&self) -> bool {
+        let nobody = [&self.joining, &self.finishing, &self.leavers, &self.postponed, &self.preempted]
+            .iter()
+            .all(|list| list.is_empty());
+        nobody && !self.unseen && self.partial == NIL && self.config.batching == Batching::Continuous
+    }
+
+    /// Nobody completes with the step composed last, and there are blocks for the next.
+    #[inline]
+    pub fn only_grows_older(&self) -> bool {
+        self.cohort.only_grows_older() && self.cohort.blocks_needed_next() <= self.free_blocks
+    }
+
+    /// [`Batcher::age`] and [`Batcher::compose`] for a batch that only grows older; `plan` already holds
+    /// an earlier step of the same sequences.
+    #[inline]
+    pub fn grow_older(&mut self, plan: &mut StepPlan) {
+        self.cohort.grow_older();
+        self.free_blocks -= self.cohort.blocks_needed();
+        plan.shape.decode_context = self.cohort.context;
+        plan.shape.decode_window_context = self.cohort.window_context();
     }
 
     /// Phase 1. Returns what is left of the token budget.
@@ -513,6 +553,7 @@ impl Batcher {
                 plan.steady_decodes[usize::from(self.pool[slot].request.class)] -= 1;
             }
         }
+        plan.count_emitted();
         plan.shape.tokens += count;
         plan.shape.sequences += count;
         plan.shape.sampled += count;

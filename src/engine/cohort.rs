@@ -136,7 +136,7 @@ impl Cohort {
     #[inline]
     pub fn age(&mut self, pool: &Pool, keep_rows: bool, finishing: &mut Vec<Slot>) {
         self.complete(pool, keep_rows, finishing);
-        self.advance();
+        self.grow_older();
     }
 
     /// The first half of [`Cohort::age`]: takes out those whose last token is in the current step.
@@ -153,14 +153,18 @@ impl Cohort {
         }
     }
 
-    /// The second half: everybody left grows one token older.
+    /// Whether nobody's last token is in the current step, so that [`Cohort::age`] would only
+    /// [`Cohort::grow_older`]. A completion one turn of the wheel ahead may hide it.
     #[inline]
-    pub fn advance(&mut self) {
+    pub fn only_grows_older(&self) -> bool {
+        self.completions.heads[Wheel::bucket(self.step)] == NIL
+    }
+
+    /// On to the next step with the same sequences.
+    #[inline]
+    pub fn grow_older(&mut self) {
         self.step += 1;
-        self.residue += 1;
-        if self.residue == self.residues.len() {
-            self.residue = 0;
-        }
+        self.residue = self.next_residue();
         self.context += u64::from(self.count);
         if let Some(w) = &mut self.windowed {
             w.below_context += u64::from(w.below);
@@ -219,15 +223,21 @@ impl Cohort {
         }
     }
 
+    /// How many sequences will need a new block for their token of the next step, if all stay.
+    #[inline]
+    pub fn blocks_needed_next(&self) -> u32 {
+        self.residues[self.next_residue()]
+    }
+
+    #[inline]
+    fn next_residue(&self) -> usize {
+        if self.residue + 1 == self.residues.len() { 0 } else { self.residue + 1 }
+    }
+
     /// How many sequences need a new block for their token of the current step.
     #[inline]
     pub fn blocks_needed(&self) -> u32 {
         self.residues[self.residue]
-    }
-
-    /// How many will need one for their token of the step after the current.
-    pub fn blocks_needed_next(&self) -> u32 {
-        self.residues[if self.residue + 1 == self.residues.len() { 0 } else { self.residue + 1 }]
     }
 
     /// Whether this one needs one for its token of the current step.

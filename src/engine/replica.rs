@@ -14,10 +14,10 @@ use crate::workload::Request;
 /// started, so it holds only requests that had arrived by then; an idle engine composes and starts at
 /// once. Without, each step is composed when the one before it has ended.
 #[derive(Clone, Debug)]
-pub(super) struct Replica {
+pub(super) struct Replica<'a> {
     id: u32,
-    batcher: Batcher,
-    cost: StepCost,
+    batcher: Batcher<'a>,
+    cost: &'a StepCost,
     pipelined: bool,
     /// The step in flight and, if pipelined, the one composed behind it: they take turns in two plans.
     plans: [StepPlan; 2],
@@ -33,13 +33,13 @@ pub(super) struct Replica {
     pub completed: Vec<Request>,
 }
 
-impl Replica {
-    pub fn new(id: u32, server: &LlmServer) -> Self {
+impl<'a> Replica<'a> {
+    pub fn new(id: u32, server: &'a LlmServer) -> Self {
         let pipelined = server.batcher.pipelined();
         Self {
             id,
-            batcher: Batcher::new(server.batcher.clone(), server.kv, server.cost.window()),
-            cost: server.cost.clone(),
+            batcher: Batcher::new(&server.batcher, &server.kv, server.cost.window()),
+            cost: &server.cost,
             pipelined,
             plans: [StepPlan::default(), StepPlan::default()],
             current: 0,
@@ -84,31 +84,73 @@ impl Replica {
         observer: &mut impl Observer,
     ) -> SimTime {
         loop {
-            let now = self.end;
-            self.end_step(observer);
+            let now = if self.is_steady() && self.batcher.only_grows_older() {
+                self.coast(horizon, observer)
+            } else {
+                self.end_step(observer)
+            };
             if self.end >= horizon || (stop_on_completion && !self.completed.is_empty()) {
                 return now;
             }
         }
     }
 
-    /// The end of a step: its outputs, the start of the next, the composition of the one behind it.
-    fn end_step(&mut self, observer: &mut impl Observer) {
-        let now = self.end;
+    /// Whether the step in flight and the one composed last hold the same decoding sequences and nothing
+    /// else, and the next will too, unless somebody completes or blocks run short.
+    fn is_steady(&self) -> bool {
+        let plans = if self.pipelined { &self.plans[..] } else { &self.plans[..1] };
+        plans.iter().all(StepPlan::only_decodes) && self.batcher.is_steady()
+    }
+
+    /// Runs on, before `horizon`, while the batch only grows older: the same steps that
+    /// [`Replica::end_step`] would take one by one, without looking for what cannot happen. Takes one in
+    /// any case, and returns when the last of them ended.
+    fn coast(&mut self, horizon: SimTime, observer: &mut impl Observer) -> SimTime {
+        let cost = self.cost.decode_only(self.current().shape.sequences);
+        loop {
+            let now = self.end;
+            self.report_step(observer);
+            if self.pipelined {
+                self.current ^= 1;
+                self.blocks_used = self.batcher.blocks_used();
+                self.batcher.grow_older(&mut self.plans[self.current ^ 1]);
+            } else {
+                self.batcher.grow_older(&mut self.plans[self.current]);
+                self.blocks_used = self.batcher.blocks_used();
+            }
+            let shape = &self.current().shape;
+            let (context, window_context) = (shape.decode_context, shape.decode_window_context);
+            self.start = now;
+            self.end = now + cost.step_time(context, window_context);
+            if self.end >= horizon || !self.batcher.only_grows_older() {
+                return now;
+            }
+        }
+    }
+
+    fn report_step(&self, observer: &mut impl Observer) {
+        let plan = self.current();
         observer.step(
             self.id,
             &Step {
                 start: self.start,
-                end: now,
-                prefill_tokens: self.current().prefill_tokens,
-                shape: &self.current().shape,
-                emitted: self.current().emitted(),
-                steady_decodes: &self.current().steady_decodes,
+                end: self.end,
+                prefill_tokens: plan.prefill_tokens,
+                shape: &plan.shape,
+                emitted: plan.emitted,
+                steady_decodes: &plan.steady_decodes,
                 running: self.running,
                 waiting: self.waiting,
                 blocks_used: self.blocks_used,
             },
         );
+    }
+
+    /// The end of a step, which it returns: its outputs, the start of the next, the composition of the
+    /// one behind it.
+    fn end_step(&mut self, observer: &mut impl Observer) -> SimTime {
+        let now = self.end;
+        self.report_step(observer);
         if !self.pipelined {
             self.batcher.age();
         }
@@ -128,6 +170,7 @@ impl Replica {
                 self.start(now);
             }
         }
+        now
     }
 
     fn current(&self) -> &StepPlan {

@@ -80,12 +80,12 @@ enum Event {
 }
 
 #[derive(Debug)]
-enum Node {
-    Llm { replica: Box<Replica>, wakes: bool },
+enum Node<'a> {
+    Llm { replica: Box<Replica<'a>>, wakes: bool },
     Synthetic(Box<Station>),
 }
 
-impl Node {
+impl Node<'_> {
     fn end(&self) -> SimTime {
         match self {
             Self::Llm { replica, .. } => replica.end,
@@ -98,7 +98,7 @@ struct Run<'a, C, O> {
     client: &'a mut C,
     observer: &'a mut O,
     until: RunUntil,
-    nodes: Vec<Node>,
+    nodes: Vec<Node<'a>>,
     router: Router,
     events: EventQueue<Event>,
     /// Open loop: the request that is sent next. Closed loop: the times at which users send next.
@@ -116,7 +116,7 @@ struct Run<'a, C, O> {
 
 impl<'a, C: Client, O: Observer> Run<'a, C, O> {
     fn new(
-        system: &System,
+        system: &'a System,
         client: &'a mut C,
         until: RunUntil,
         seed: u64,

@@ -32,10 +32,20 @@ pub fn affine_costs() -> Vec<StepCost> {
 impl Scenario {
     /// Scenario number `seed`, with one of `costs`: [`affine_costs`], a model with a sliding window...
     pub fn random(seed: u64, costs: &[StepCost]) -> Self {
+        Self::with(seed, costs, &[(8, 4), (60, 12), (20, 60), (400, 25), (1, 40), (6, 90)], 90)
+    }
+
+    /// The same with few requests and outputs of up to thousands of tokens: long stretches in which the
+    /// batch only grows older.
+    pub fn random_long(seed: u64, costs: &[StepCost]) -> Self {
+        Self::with(seed, costs, &[(50, 400), (300, 1100), (9, 2600)], 9)
+    }
+
+    fn with(seed: u64, costs: &[StepCost], longest: &[(Tokens, Tokens)], most: u32) -> Self {
         let mut rng = SplitMix(seed);
-        let (max_input, max_output) = rng.pick(&[(8, 4), (60, 12), (20, 60), (400, 25), (1, 40), (6, 90)]);
+        let (max_input, max_output) = rng.pick(longest);
         let classes = rng.pick(&[1, 2, 3, 3]);
-        let lengths: Vec<(Tokens, Tokens, u16)> = (0..rng.range(1, 90))
+        let lengths: Vec<(Tokens, Tokens, u16)> = (0..rng.range(1, most))
             .map(|_| {
                 (rng.length(max_input), rng.length(max_output), rng.range(0, u32::from(classes - 1)) as u16)
             })

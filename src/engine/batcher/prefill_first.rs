@@ -75,7 +75,7 @@ impl Room {
     }
 }
 
-impl Batcher {
+impl Batcher<'_> {
     /// A request must leave room in an empty pool, or it would never be admitted. (SGLang itself would
     /// cut its output short.)
     pub(super) fn ever_admitted(&self, request: &Request) -> bool {
@@ -224,7 +224,7 @@ impl Batcher {
                 (memory.new_token_ratio - policy.new_token_ratio_decay).max(policy.min_new_token_ratio);
         }
         self.free_blocks -= self.cohort.blocks_needed_next();
-        self.cohort.advance();
+        self.cohort.grow_older();
         self.add_decode_rows(plan);
     }
 
