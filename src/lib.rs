@@ -32,7 +32,8 @@
 //! 8. [`report`] shows the answer as table, JSON, CSV and pictures; [`cli`] is the command line.
 //!
 //! A module imports only from those below it, in this order: `units`, `rng`, `stats`, `queueing`; `des`;
-//! `catalog`, `workload`, `kv`, `cost`; `engine`; `metrics`, `scenario`; `experiment`; `report`; `cli`.
+//! `catalog`, `workload`, `kv`, `cost`; `engine`; `metrics`, `scenario`; `experiment`; `import`; `report`;
+//! `cli`. [`import`] reads what load generators and servers wrote, so that a simulation can be held against it.
 //!
 //! # In code
 //!
@@ -52,6 +53,7 @@ pub mod cost;
 pub mod des;
 pub mod engine;
 pub mod experiment;
+pub mod import;
 pub mod kv;
 pub mod metrics;
 pub mod queueing;

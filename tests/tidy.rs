@@ -18,6 +18,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("metrics", 4),
     ("scenario", 4),
     ("experiment", 5),
+    ("import", 6),
     ("report", 7),
     ("cli", 8),
 ];

@@ -26,6 +26,7 @@ impl Cli {
             Some(Command::Run(run)) => run.common.quiet,
             Some(Command::Sweep(common) | Command::Explain(common)) => common.quiet,
             Some(Command::Plan(plan)) => plan.common.quiet,
+            Some(Command::Import(import)) => import.quiet,
             Some(Command::List(_) | Command::Show(_)) | None => false,
         }
     }
@@ -63,6 +64,20 @@ Examples:
   knee explain chat-h100
   knee explain chat-h100 --set model.weight_dtype=fp8")]
     Explain(Common),
+    /// Read a load generator's result, a trace or a vLLM log; write measurements or a trace
+    #[command(after_help = "\
+The format is recognised by the file's content: `vllm bench serve` (JSON, JSON lines, console, sweep
+folder) and its forks, guidellm, aiperf, genai-perf, inference-perf, llmperf, llm-d reports, vLLM's
+/metrics and start-up log, CSV of requests or of load points, Azure and Mooncake traces.
+With --model and --gpu, points that the chip cannot have produced are refused.
+
+Examples:
+  knee import result.json
+  knee import guidellm.json server.log --gpu h100-sxm --out measured/
+  knee import sweep-folder/ --model qwen3-14b --gpu h100-sxm --tp 2
+  knee import AzureLLMInferenceTrace_conv.csv
+  knee import /tmp/out.txt --as vllm-console --format json --no-files")]
+    Import(ImportArgs),
     /// List what is known: hardware, models, engines, profiles, scenarios
     #[command(after_help = "\
 Examples:
@@ -85,6 +100,43 @@ pub(super) struct RunArgs {
     /// Exit with 1 unless every objective holds, its confidence bound included
     #[arg(long)]
     pub check: bool,
+}
+
+/// What `import` takes.
+#[derive(Debug, Args)]
+pub(super) struct ImportArgs {
+    /// Files to read, or folders that `vllm bench sweep` wrote
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Take every file for this format instead of recognising it
+    #[arg(long = "as", value_name = "FORMAT")]
+    pub format_of_files: Option<String>,
+    /// Model that was served (`knee list models`, or a Hugging Face id)
+    #[arg(long)]
+    pub model: Option<String>,
+    /// GPU it was served on (`knee list hardware`)
+    #[arg(long)]
+    pub gpu: Option<String>,
+    /// Tensor-parallel size [default: the file's, else 1 with --gpu]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub tp: Option<u32>,
+    /// Format of the weights, such as fp8 [default: by the model's name]
+    #[arg(long, value_name = "DTYPE")]
+    pub weight_dtype: Option<String>,
+    /// Folder for the files [default: output/import-<FILE>]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Print the result only: no notes
+    #[arg(long)]
+    pub quiet: bool,
+    /// Write nothing to disk
+    #[arg(long)]
+    pub no_files: bool,
+    #[command(flatten)]
+    pub data: Data,
 }
 
 /// More threads than any machine has cores only wait for each other.

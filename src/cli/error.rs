@@ -8,6 +8,7 @@ use crate::catalog::CatalogError;
 use crate::engine::EngineError;
 use crate::experiment::SweepError;
 use crate::experiment::plan::PlanError;
+use crate::import::ImportError;
 use crate::report::explain::NothingToExplain;
 use crate::report::files::WriteError;
 use crate::scenario::ScenarioErrors;
@@ -27,6 +28,10 @@ pub(super) enum Failure {
     Plan(PlanError),
     #[error(transparent)]
     Explain(#[from] NothingToExplain),
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    #[error("{what} {name}: not known; one of {known}")]
+    UnknownName { what: &'static str, name: String, known: String },
     #[error(transparent)]
     Write(#[from] WriteError),
     #[error("cannot write to standard output: {0}")]

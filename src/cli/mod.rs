@@ -7,6 +7,7 @@ mod args;
 mod console;
 mod error;
 mod explain;
+mod import;
 mod inputs;
 mod keys;
 mod list;
@@ -56,6 +57,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
         Some(Command::Sweep(arguments)) => sweep::run(arguments, &console),
         Some(Command::Plan(arguments)) => plan::run(arguments, &console),
         Some(Command::Explain(arguments)) => explain::run(arguments, &console),
+        Some(Command::Import(arguments)) => import::run(arguments, &console),
         Some(Command::List(arguments)) => list::run(arguments, &console),
         Some(Command::Show(arguments)) => show::run(arguments, &console),
     };

@@ -95,6 +95,18 @@ pub fn write_roofline(
     staged.finish(scenario, origin)
 }
 
+/// Files whose bytes are ready, such as those of an import.
+///
+/// # Errors
+/// As [`write_run`].
+pub fn write_bytes(dir: &Path, files: &[(String, Vec<u8>)]) -> Result<Vec<String>, WriteError> {
+    let mut staged = Staged::new(dir)?;
+    for (name, bytes) in files {
+        staged.text(name, bytes)?;
+    }
+    staged.move_into_place()
+}
+
 /// Files that are written but not yet in place.
 struct Staged {
     dir: PathBuf,
@@ -138,6 +150,10 @@ impl Staged {
     /// Adds the manifest and moves everything into place.
     fn place(mut self, manifest: &str) -> Result<Vec<String>, WriteError> {
         self.text("manifest.json", manifest.as_bytes())?;
+        self.move_into_place()
+    }
+
+    fn move_into_place(mut self) -> Result<Vec<String>, WriteError> {
         for name in &self.names {
             let target = self.dir.join(name);
             fs::rename(self.staging.join(name), &target).map_err(|source| io_error(&target, source))?;

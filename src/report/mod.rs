@@ -11,6 +11,7 @@ pub mod explain;
 pub mod files;
 pub mod fold;
 pub mod format;
+pub mod imported;
 pub mod json;
 pub mod plan;
 pub mod provenance;

@@ -1,0 +1,123 @@
+//! Whatever the bytes are: an import or an error that names the file, never a panic.
+
+use knee::catalog::Catalog;
+use knee::import::check::{Given, against_hardware};
+use knee::import::{Format, import_text, write};
+use proptest::prelude::*;
+
+use super::path;
+
+const FIXTURES: [&str; 19] = [
+    "vllm_detailed.json",
+    "vllm_appended.jsonl",
+    "inferencex.json",
+    "vllm_console.txt",
+    "guidellm_0.3.json",
+    "guidellm_0.5.json",
+    "guidellm_console.txt",
+    "guidellm_summary.json",
+    "aiperf.json",
+    "genai_perf.json",
+    "inference_perf.json",
+    "inference_perf.yaml",
+    "inference_perf_prometheus.json",
+    "llmperf.json",
+    "llmd_0.2.yaml",
+    "vllm_metrics.txt",
+    "vllm_log_v1.txt",
+    "requests.csv",
+    "points.csv",
+];
+
+/// What a cut or a typing error puts into a file.
+const SPLICES: [&str; 18] = [
+    "",
+    "-1",
+    "0",
+    "1e308",
+    "1e-320",
+    "NaN",
+    "\"inf\"",
+    "null",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    ",",
+    ":",
+    "\n",
+    "é",
+    "9999999999999999999",
+];
+
+fn import_all(text: &str, forced: Option<Format>) {
+    match import_text("file", text, forced) {
+        Ok(mut import) => {
+            let given = Given {
+                gpu: Some("h100-sxm".to_owned()),
+                model: Some("qwen3-14b".to_owned()),
+                ..Given::default()
+            };
+            against_hardware(&mut import, &Catalog::new(None), &given).expect("known names");
+            write::files(&[import]).expect("files");
+        }
+        Err(error) => assert!(error.to_string().contains("file"), "{error}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_damaged_file_is_an_import_or_an_error(
+        fixture in 0..FIXTURES.len(),
+        damages in prop::collection::vec((0.0..1.0_f64, 0..12_usize, 0..SPLICES.len()), 1..4),
+    ) {
+        let mut text = std::fs::read_to_string(path(FIXTURES[fixture])).expect("a fixture");
+        for (place, length, splice) in damages {
+            let boundary = |text: &str, index: usize| (0..=index.min(text.len())).rev().find(|i| text.is_char_boundary(*i));
+            let start = boundary(&text, (place * text.len() as f64) as usize).unwrap_or(0);
+            let end = boundary(&text, start + length).unwrap_or(start).max(start);
+            text.replace_range(start..end, SPLICES[splice]);
+        }
+        import_all(&text, None);
+    }
+
+    #[test]
+    fn any_text_as_any_format(text in "\\PC{0,200}", format in 0..Format::ALL.len()) {
+        import_all(&text, Some(Format::ALL[format]));
+        import_all(&text, None);
+    }
+}
+
+#[test]
+fn errors_name_the_line_and_the_key() {
+    for (text, expected) in [
+        (
+            "{\"mean_ttft_ms\": 1, \"completed\": 5, \"request_rate\": \"fast\"}",
+            "`request_rate`: found `fast`",
+        ),
+        ("{\"mean_ttft_ms\": -1, \"completed\": 5}", "`mean_ttft_ms`: found `-1`"),
+        ("{\"mean_ttft_ms\": 1}\n{\"mean_ttft_ms\": }\n", "file, line 2, column 18"),
+        ("send_s,input_tokens,output_tokens,e2e_ms\n0,1,1,5\n1,x,1,5\n", "line 3, `input_tokens`: found `x`"),
+        ("send_s,input_tokens,output_tokens,e2e\n0,1,1,5\n", "`e2e_ms` or `e2e_s`"),
+        ("send_s,input_tokens,output_tokens,e2e_ms\n0,1,1\n", "line 2: found 3 columns"),
+        ("# TYPE vllm:x counter\nvllm:x{a=\"b\" 1\n", "line 2: found"),
+        ("{\"$schema\": \"x\"}", "JSON Schema"),
+        ("", "an empty file"),
+        ("hello, world", "begins with `hello, world`"),
+        (
+            "version: 0.2\nresults: {request_performance: {aggregate: {latency: {request_latency: {mean: 1, units: h}}}}}",
+            "found `h`",
+        ),
+        ("version: [0.2\nresults: 1", "not YAML"),
+    ] {
+        let error =
+            import_text("file", text, None).err().unwrap_or_else(|| panic!("taken: {text}")).to_string();
+        assert!(
+            error.contains(expected) && error.starts_with("file"),
+            "{text}\n{error}\nexpected {expected}"
+        );
+    }
+}
