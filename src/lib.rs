@@ -29,11 +29,13 @@
 //! 7. A [`scenario`] described all of this in one file. An [`experiment`] runs it several times, over a
 //!    grid of loads, and judges: stable? objectives met? where is the knee? ([`stats`]; [`queueing`] has
 //!    the closed forms that the simulator must reproduce.)
-//! 8. [`report`] shows the answer as table, JSON, CSV and pictures; [`cli`] is the command line.
+//! 8. [`validate`] holds simulations against measurements, and [`calibrate`] fits step times to them.
+//! 9. [`report`] shows the answer as table, JSON, CSV and pictures; [`cli`] is the command line.
 //!
 //! A module imports only from those below it, in this order: `units`, `rng`, `stats`, `queueing`; `des`;
-//! `catalog`, `workload`, `kv`, `cost`; `engine`; `metrics`, `scenario`; `experiment`; `import`; `report`;
-//! `cli`. [`import`] reads what load generators and servers wrote, so that a simulation can be held against it.
+//! `catalog`, `workload`, `kv`, `cost`; `engine`; `metrics`, `scenario`; `experiment`; `import`, `validate`,
+//! `calibrate`; `report`; `cli`. [`import`] reads what load generators and servers wrote, [`validate`] holds a
+//! simulation against it, and [`calibrate`] fits a profile to it.
 //!
 //! # In code
 //!
@@ -47,6 +49,7 @@
 //! assert_eq!(point.stability.verdict, experiment::Verdict::Stable);
 //! ```
 
+pub mod calibrate;
 pub mod catalog;
 pub mod cli;
 pub mod cost;
@@ -62,4 +65,5 @@ pub mod rng;
 pub mod scenario;
 pub mod stats;
 pub mod units;
+pub mod validate;
 pub mod workload;

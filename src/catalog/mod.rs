@@ -27,7 +27,7 @@ pub use error::CatalogError;
 pub use hardware::{AllReduce, Hardware, Kernels};
 pub use model::{Attention, LayerGroup, Mlp, Model, Parameters, WeightBytes};
 pub use price::Price;
-pub use profile::{Profile, ProfileValues, Standing};
+pub use profile::{FitRecord, Profile, ProfileValues, Standing};
 pub use scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve};
 
 use engine::EngineTable;
@@ -44,6 +44,8 @@ pub struct Catalog {
     profiles: Arc<Files>,
     /// Embedded, then on disk: a later one wins, GPU by GPU.
     prices: Arc<Vec<File>>,
+    /// Published figures of servers, as measurement sets.
+    measured: Arc<Files>,
 }
 
 impl Default for Catalog {
@@ -63,6 +65,7 @@ impl Catalog {
             engines: load("engines"),
             profiles: load("profiles"),
             prices: Arc::new(files::load_one("prices.toml", dir)),
+            measured: load("measured/serving"),
         }
     }
 
@@ -86,6 +89,14 @@ impl Catalog {
     #[must_use]
     pub fn profile_names(&self) -> Vec<String> {
         self.profiles.keys().cloned().collect()
+    }
+
+    /// Measurement sets of published figures, sorted by name: path and text.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn measured_sets(&self) -> Result<Vec<(&str, &str)>, CatalogError> {
+        self.measured.values().map(|file| Ok((file.path.as_str(), file.text()?))).collect()
     }
 
     /// A GPU by name.

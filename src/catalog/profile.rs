@@ -1,5 +1,7 @@
 //! Step-time parameters: fitted profiles, and the estimate used where nothing was fitted.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::files::File;
@@ -20,7 +22,35 @@ pub struct Profile {
     pub standing: Standing,
     /// Held-out error in words, such as "TTFT mean 1.4 %, TPOT 2.3 %"; `None` if never scored.
     pub held_out_error: Option<String>,
+    /// Error on the published figures in `calibration/measured`, in words.
+    pub published_error: Option<String>,
     pub source: String,
+    /// How it was fitted; `None` for one that `knee calibrate` did not write.
+    pub fit: Option<FitRecord>,
+}
+
+/// What `knee calibrate` writes down of a fit. Maps are by the key of a profile's values, or by figure.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FitRecord {
+    pub command: String,
+    /// Names of the measurements fitted.
+    pub data: Vec<String>,
+    pub models: Vec<String>,
+    pub cells_fitted: usize,
+    pub cells_held_out: usize,
+    /// How cells were held out, in words.
+    pub held_out: Option<String>,
+    /// Smallest and largest of what was fitted: tokens, users, GPUs.
+    pub valid_range: BTreeMap<String, [f64; 2]>,
+    pub standard_error: BTreeMap<String, f64>,
+    /// Kernel value or prior from which each fitted parameter started.
+    pub prior: BTreeMap<String, f64>,
+    pub status: BTreeMap<String, String>,
+    /// Medians of absolute errors, per cent.
+    pub fit_error_percent: BTreeMap<String, f64>,
+    #[serde(default)]
+    pub held_out_error_percent: BTreeMap<String, f64>,
 }
 
 /// How well founded a number is.
@@ -116,6 +146,15 @@ impl Hardware {
         }
     }
 
+    /// What the kernels reach, not derated, with prior host constants: where a fit starts.
+    #[must_use]
+    pub fn kernel_values(&self, dtype: Dtype) -> ProfileValues {
+        let mut underated = self.clone();
+        underated.kernels.bf16_derate = 1.0;
+        underated.kernels.fp8_derate = 1.0;
+        underated.estimated_values(dtype)
+    }
+
     /// A profile of [`Hardware::estimated_values`].
     pub(super) fn estimated_profile(&self, engine: &str, dtype: Dtype) -> Profile {
         let values = self.estimated_values(dtype);
@@ -126,6 +165,8 @@ impl Hardware {
             versions: "none".to_owned(),
             standing: Standing::Estimated,
             held_out_error: None,
+            published_error: None,
+            fit: None,
             source: format!("{} ({})", values.note, self.kernels.source),
             values: vec![values],
         }
@@ -156,6 +197,8 @@ struct ValuesTable {
     #[serde(default)]
     all_reduce: Vec<AllReduceRow>,
     held_out_error: Option<String>,
+    published_error: Option<String>,
+    fit: Option<FitRecord>,
     source: String,
     #[serde(default)]
     note: String,
@@ -178,6 +221,8 @@ pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError
                 versions: table.versions,
                 standing: values.standing,
                 held_out_error: table.held_out_error,
+                published_error: table.published_error,
+                fit: table.fit,
                 source: table.source,
                 values: vec![values],
             })

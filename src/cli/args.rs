@@ -27,6 +27,8 @@ impl Cli {
             Some(Command::Sweep(common) | Command::Explain(common)) => common.quiet,
             Some(Command::Plan(plan)) => plan.common.quiet,
             Some(Command::Import(import)) => import.quiet,
+            Some(Command::Calibrate(calibrate)) => calibrate.quiet,
+            Some(Command::Validate(validate)) => validate.quiet,
             Some(Command::List(_) | Command::Show(_)) | None => false,
         }
     }
@@ -78,6 +80,33 @@ Examples:
   knee import AzureLLMInferenceTrace_conv.csv
   knee import /tmp/out.txt --as vllm-console --format json --no-files")]
     Import(ImportArgs),
+    /// Fit a step-time profile to measurements, with held-out error, bounds and standard errors
+    #[command(after_help = "\
+Examples:
+  knee calibrate measurements.toml -o profile.toml
+  knee calibrate curves.toml -o profile.toml --fit memory --hold-out half:1
+  knee calibrate curves.toml -o profile.toml --hold-out concurrency=32..
+
+A set names the deployment and the files of what was measured on it:
+  [model]
+  name = \"qwen3-14b\"
+  [hardware]
+  gpu = \"h100-sxm\"
+  [engine]
+  version = \"0.23\"
+  [[measurement]]
+  requests = \"run.csv\"          # send_s,input_tokens,output_tokens,ttft_ms,e2e_ms
+  [[measurement]]
+  points = \"curve.csv\"          # concurrency,input_tokens_mean,output_tokens_mean,ttft_mean_ms,tpot_mean_ms,...
+  holdout = true                 # scored, never fitted")]
+    Calibrate(CalibrateArgs),
+    /// Simulate what was measured and show the errors, by set, figure and distance from saturation
+    #[command(after_help = "\
+Examples:
+  knee validate                              the figures behind the shipped profiles
+  knee validate measurements.toml
+  knee validate measurements.toml --profile profile.toml --format json")]
+    Validate(ValidateArgs),
     /// List what is known: hardware, models, engines, profiles, scenarios
     #[command(after_help = "\
 Examples:
@@ -100,6 +129,67 @@ pub(super) struct RunArgs {
     /// Exit with 1 unless every objective holds, its confidence bound included
     #[arg(long)]
     pub check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CalibrateArgs {
+    /// Measurement sets: TOML files, all of one GPU and one engine
+    #[arg(required = true)]
+    pub sets: Vec<PathBuf>,
+    /// File for the fitted profile
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Parameters to fit besides compute, overheads and front end: memory, kv_memory,
+    /// attention_compute (all-reduces are fitted where several tensor-parallel sizes tell)
+    #[arg(long, value_name = "PARAMETER", value_delimiter = ',')]
+    pub fit: Vec<String>,
+    /// Load points to score and not to fit: half:SEED, or tensor_parallel_size, input_tokens,
+    /// output_tokens or concurrency with a range, such as concurrency=32..
+    #[arg(long, value_name = "RULE")]
+    pub hold_out: Option<String>,
+    /// Print nothing but the result
+    #[arg(long)]
+    pub quiet: bool,
+    /// Threads to use [default: RAYON_NUM_THREADS, else all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ValidateArgs {
+    /// Measurement sets: TOML files [default: the published figures behind the shipped profiles]
+    pub sets: Vec<PathBuf>,
+    /// Profile to score instead of the one a set asks for: a name, or a path
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<String>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t = Answer::Table)]
+    pub format: Answer,
+    /// Folder for the result's files [default: output/validate]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write nothing to disk
+    #[arg(long)]
+    pub no_files: bool,
+    /// Print nothing but the result
+    #[arg(long)]
+    pub quiet: bool,
+    /// Threads to use [default: RAYON_NUM_THREADS, else all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+/// What `validate` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Answer {
+    /// For people
+    Table,
+    /// validation.json
+    Json,
 }
 
 /// What `import` takes.

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::Outcome;
+use crate::calibrate::{CalibrateError, HoldOutError};
 use crate::catalog::CatalogError;
 use crate::engine::EngineError;
 use crate::experiment::SweepError;
@@ -12,6 +13,7 @@ use crate::import::ImportError;
 use crate::report::explain::NothingToExplain;
 use crate::report::files::WriteError;
 use crate::scenario::ScenarioErrors;
+use crate::validate::MeasurementError;
 
 /// Anything that keeps a command from giving its answer.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +36,14 @@ pub(super) enum Failure {
     UnknownName { what: &'static str, name: String, known: String },
     #[error(transparent)]
     Write(#[from] WriteError),
+    #[error(transparent)]
+    Calibrate(#[from] CalibrateError),
+    #[error(transparent)]
+    Measurement(#[from] MeasurementError),
+    #[error(transparent)]
+    HoldOut(#[from] HoldOutError),
+    #[error("`--fit {found}` is no parameter; there are: {there_are}")]
+    NoParameter { found: String, there_are: String },
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
     #[error("cannot print the result: {0}")]

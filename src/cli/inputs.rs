@@ -26,6 +26,15 @@ pub(super) fn catalog(data: &Data) -> Result<Catalog, Failure> {
     Ok(Catalog::new(Some(data.calibration.as_deref().unwrap_or(Path::new(CALIBRATION)))))
 }
 
+/// Sets how many threads are used, if that was asked for.
+pub(super) fn use_threads(threads: Option<u16>) -> Result<(), Failure> {
+    let Some(threads) = threads else { return Ok(()) };
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(usize::from(threads))
+        .build_global()
+        .map_err(|source| Failure::Threads { threads, source })
+}
+
 /// A scenario as the arguments change it.
 pub(super) struct Inputs {
     pub catalog: Catalog,
@@ -42,12 +51,7 @@ impl Inputs {
 
     /// As [`Inputs::read`], of a document that is there already.
     pub fn of(common: &Common, document: Document) -> Result<Self, Failure> {
-        if let Some(threads) = common.threads {
-            rayon::ThreadPoolBuilder::new()
-                .num_threads(usize::from(threads))
-                .build_global()
-                .map_err(|source| Failure::Threads { threads, source })?;
-        }
+        use_threads(common.threads)?;
         let mut changes = common.set.iter().map(|set| Override::parse(set)).collect::<Result<Vec<_>, _>>()?;
         changes.extend(common.seed.map(|seed| Override::new("seed", &seed.to_string())));
         let mut text = document.text().to_owned();

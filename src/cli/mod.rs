@@ -4,6 +4,7 @@
 //! command; [`run`] is called by `main` and returns what the process should end with.
 
 mod args;
+mod calibrate;
 mod console;
 mod error;
 mod explain;
@@ -17,6 +18,7 @@ mod progress;
 mod show;
 mod sweep;
 mod today;
+mod validate;
 
 use std::ffi::OsString;
 
@@ -58,6 +60,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
         Some(Command::Plan(arguments)) => plan::run(arguments, &console),
         Some(Command::Explain(arguments)) => explain::run(arguments, &console),
         Some(Command::Import(arguments)) => import::run(arguments, &console),
+        Some(Command::Calibrate(arguments)) => calibrate::run(arguments, &console),
+        Some(Command::Validate(arguments)) => validate::run(arguments, &console),
         Some(Command::List(arguments)) => list::run(arguments, &console),
         Some(Command::Show(arguments)) => show::run(arguments, &console),
     };

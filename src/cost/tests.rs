@@ -65,7 +65,7 @@ fn step_times_of_a_real_server() {
     let per_context_s = cost.terms(&decode(1, 1000, cost.window())).kv_s;
     assert_close(per_context_s, 0.055e-3, 0.01);
 
-    // These steps ran on a cold GPU, whose compute fraction was about 0.71; the profile's 0.628 is what
+    // These steps ran on a cold GPU, whose compute fraction was about 0.71; the profile's 0.62 is what
     // it sustains after minutes of load.
     setup.values.compute = 0.71;
     let cold = setup.cost(1);

@@ -19,6 +19,10 @@ pub trait Client {
     fn next_request(&mut self) -> Option<Request>;
     /// Closed loop: how many users there are; `None` for an open loop.
     fn users(&self) -> Option<u32>;
+    /// Closed loop: when `user` sends for the first time.
+    fn first_send(&self, _user: u32) -> SimTime {
+        SimTime::ZERO
+    }
     /// Closed loop: the request that a user sends at `send`.
     fn request_at(&mut self, send: SimTime) -> Request;
     /// Closed loop: how long the user thinks after `request` completed.
@@ -160,7 +164,8 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
 
     fn go(mut self) -> Result<RunEnd, EngineError> {
         match self.client.users() {
-            Some(users) => (0..users).for_each(|_| self.thinking.push(SimTime::ZERO, Rank::Arrival, ())),
+            Some(users) => (0..users)
+                .for_each(|user| self.thinking.push(self.client.first_send(user), Rank::Arrival, ())),
             None => self.pending = self.client.next_request(),
         }
         let mut now = SimTime::ZERO;

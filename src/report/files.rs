@@ -14,6 +14,7 @@ use crate::experiment::plan::Plan;
 use crate::experiment::{Point, SweepResult};
 use crate::report;
 use crate::report::chart::{self, Named, PaintError, Picture};
+use crate::report::validation::{self, SetErrors};
 use crate::report::{csv, json, provenance};
 use crate::scenario::Scenario;
 
@@ -105,6 +106,32 @@ pub fn write_bytes(dir: &Path, files: &[(String, Vec<u8>)]) -> Result<Vec<String
         staged.text(name, bytes)?;
     }
     staged.move_into_place()
+}
+
+/// The errors of `knee validate` and their picture. Returns the files' names.
+///
+/// # Errors
+/// As [`write_run`].
+pub fn write_validation(dir: &Path, sets: &[SetErrors]) -> Result<Vec<String>, WriteError> {
+    let mut staged = Staged::new(dir)?;
+    staged.text("validation.json", validation::json(sets)?.as_bytes())?;
+    let picture = validation::chart(sets).map(|picture| ("validation", picture));
+    staged.charts(&picture.into_iter().collect::<Vec<Named>>())?;
+    staged.move_into_place()
+}
+
+/// One file, whole or not at all.
+///
+/// # Errors
+/// As [`write_run`].
+pub fn write_file(path: &Path, text: &str) -> Result<(), WriteError> {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "it is not a file's path");
+        return Err(io_error(path, source));
+    };
+    let mut staged = Staged::new(dir)?;
+    staged.text(&name.to_string_lossy(), text.as_bytes())?;
+    staged.move_into_place().map(|_| ())
 }
 
 /// Files that are written but not yet in place.

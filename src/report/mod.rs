@@ -17,3 +17,4 @@ pub mod plan;
 pub mod provenance;
 pub mod reading;
 pub mod table;
+pub mod validation;

@@ -49,6 +49,8 @@ pub enum Purpose {
     Dwell = 8,
     /// Points of a sampled sweep; the replication is the number of the axis.
     Sampling = 9,
+    /// Which measurements are held out of a fit.
+    HoldOut = 32,
 }
 
 /// The stream for one purpose in one replication of a run.

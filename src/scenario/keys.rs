@@ -147,6 +147,36 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// Whether a bare number is a possible value, as far as its range says.
+    #[must_use]
+    pub fn allows(&self, value: f64) -> bool {
+        match self {
+            Self::Integer { min, max } => {
+                value == libm::trunc(value) && (*min as f64..=*max as f64).contains(&value)
+            }
+            Self::Number(range) => range.contains(value),
+            _ => false,
+        }
+    }
+}
+
+impl Fallback {
+    /// The number that holds where the key is absent.
+    #[must_use]
+    pub const fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    #[must_use]
+    pub const fn is_required(&self) -> bool {
+        matches!(self, Self::Required)
+    }
+}
+
 fn integers(min: i64, max: i64) -> String {
     if max >= 1_000_000_000 {
         format!("a whole number of at least {min}")
@@ -331,6 +361,68 @@ table! { cost, COST, "cost":
     GPU_HOUR_USD = "gpu_hour_usd", Kind::Number(NOT_NEGATIVE), Depends("the catalog's price"), "price of one GPU for an hour";
 }
 
+table! { measurement, MEASUREMENT, "measurement":
+    NAME = "name", Kind::Text, Depends("the file's stem"), "what the measurement is called in results";
+    SOURCE = "source", Kind::Text, Fallback::Text(""), "who measured it, and where it was published";
+    REQUESTS = "requests", Kind::Text, Depends("one of requests, points, point"), "CSV with a row a request: send_s,input_tokens,output_tokens,ttft_ms,e2e_ms; relative to the set";
+    CLIENT_MAX_IN_FLIGHT = "client_max_in_flight", COUNT, Depends("requests are replayed at their send times"), "the client's cap: the requests are replayed as a closed loop of that many";
+    POINTS = "points", Kind::Text, Depends("one of requests, points, point"), "CSV with a row a load point, its columns named as the keys of measurement.point; relative to the set";
+    POINT = "point", Kind::Tables(&measured_point::MEASURED_POINT), Depends("one of requests, points, point"), "load points written in the set itself";
+    HOLDOUT = "holdout", Kind::Boolean, Depends("false"), "scored, never fitted";
+    MODEL = "model", Kind::Table(&model::MODEL), Depends("the set's"), "what differs from the set's table";
+    HARDWARE = "hardware", Kind::Table(&hardware::HARDWARE), Depends("the set's"), "what differs from the set's table";
+    ENGINE = "engine", Kind::Table(&engine::ENGINE), Depends("the set's"), "what differs from the set's table";
+    DEPLOYMENT = "deployment", Kind::Table(&deployment::DEPLOYMENT), Depends("the set's"), "what differs from the set's table";
+}
+
+const MILLISECONDS: Kind = Kind::Number(POSITIVE);
+
+table! { measured_point, MEASURED_POINT, "measurement.point":
+    ARRIVAL = "arrival", Kind::Choice(&["closed", "poisson", "gamma", "constant", "all_at_once"]), Depends("closed with a concurrency, else poisson"), "how requests were sent";
+    CONCURRENCY = "concurrency", COUNT, Depends("needed for closed"), "users of a closed loop who all start at time 0";
+    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Depends("needed for poisson, gamma and constant"), "requests per second";
+    BURSTINESS = "burstiness", Kind::Number(POSITIVE), Fallback::Number(1.0), "vLLM's, of gamma arrivals";
+    COMPLETED = "completed", COUNT, Depends("10 a user; 1,000 without users"), "requests of the run";
+    INPUT_TOKENS_MEAN = "input_tokens_mean", Kind::Number(POSITIVE), Required, "mean prompt tokens";
+    INPUT_TOKENS_MIN = "input_tokens_min", Kind::Number(POSITIVE), Depends("the mean"), "prompts are uniform from here";
+    INPUT_TOKENS_MAX = "input_tokens_max", Kind::Number(POSITIVE), Depends("the mean"), "prompts are uniform to here";
+    OUTPUT_TOKENS_MEAN = "output_tokens_mean", Kind::Number(POSITIVE), Required, "mean tokens generated";
+    OUTPUT_TOKENS_MIN = "output_tokens_min", Kind::Number(POSITIVE), Depends("the mean"), "outputs are uniform from here";
+    OUTPUT_TOKENS_MAX = "output_tokens_max", Kind::Number(POSITIVE), Depends("the mean"), "outputs are uniform to here";
+    TTFT_MEAN_MS = "ttft_mean_ms", MILLISECONDS, Depends("not measured"), "mean time to first token";
+    TTFT_P50_MS = "ttft_p50_ms", MILLISECONDS, Depends("not measured"), "median time to first token";
+    TTFT_P99_MS = "ttft_p99_ms", MILLISECONDS, Depends("not measured"), "99th percentile of the time to first token";
+    TPOT_MEAN_MS = "tpot_mean_ms", MILLISECONDS, Depends("not measured"), "mean time per output token after the first";
+    TPOT_P50_MS = "tpot_p50_ms", MILLISECONDS, Depends("not measured"), "median time per output token after the first";
+    TPOT_P99_MS = "tpot_p99_ms", MILLISECONDS, Depends("not measured"), "99th percentile of the time per output token after the first";
+    E2E_MEAN_MS = "e2e_mean_ms", MILLISECONDS, Depends("not measured"), "mean time from sending to the last token";
+    E2E_P50_MS = "e2e_p50_ms", MILLISECONDS, Depends("not measured"), "median time from sending to the last token";
+    E2E_P99_MS = "e2e_p99_ms", MILLISECONDS, Depends("not measured"), "99th percentile of the time from sending to the last token";
+    REQUESTS_PER_S = "requests_per_s", Kind::Number(POSITIVE), Depends("not measured"), "requests completed per second of the whole run";
+    OUTPUT_TOKENS_PER_S = "output_tokens_per_s", Kind::Number(POSITIVE), Depends("not measured"), "output tokens per second of the whole run";
+}
+
+/// The top of a measurement set.
+pub static MEASUREMENT_SET: Table = Table {
+    path: "",
+    keys: &[
+        &root::NAME,
+        &root::DESCRIPTION,
+        &root::MODEL,
+        &root::HARDWARE,
+        &root::ENGINE,
+        &root::DEPLOYMENT,
+        &MEASUREMENTS,
+    ],
+};
+/// The entries of a measurement set.
+pub static MEASUREMENTS: Key = Key {
+    name: "measurement",
+    kind: Kind::Tables(&measurement::MEASUREMENT),
+    fallback: Required,
+    meaning: "what was measured: requests of a run, or load points",
+};
+
 /// The top of the file, from which every table is reached but the synthetic engine's.
 pub static TOP: &Table = &root::ROOT;
 /// `[engine]` where `engine.name = "synthetic"`.
@@ -397,9 +489,20 @@ mod tests {
         }
     }
 
+    /// Its tables of a scenario keep their own paths inside an entry.
+    fn check_measurements() {
+        for table in [&MEASUREMENT_SET, &measurement::MEASUREMENT, &measured_point::MEASURED_POINT] {
+            for (i, key) in table.keys.iter().enumerate() {
+                assert!(!key.meaning.is_empty());
+                assert!(table.keys[..i].iter().all(|other| other.name != key.name), "`{}` twice", key.name);
+            }
+        }
+    }
+
     #[test]
     fn the_tables_are_consistent() {
         check(TOP, "");
         check(SYNTHETIC_ENGINE, SYNTHETIC_ENGINE.path);
+        check_measurements();
     }
 }

@@ -8,6 +8,7 @@ mod document;
 pub mod forms;
 pub mod keys;
 mod lookups;
+mod measurements;
 mod node;
 mod overrides;
 mod problem;
@@ -24,6 +25,7 @@ pub use crate::stats::{RunMode, Warmup};
 use crate::workload::Workload;
 
 pub use document::{Document, scenario_names};
+pub use measurements::{MeasuredData, MeasuredPoint, Measurement, point_columns};
 pub use overrides::Override;
 pub use problem::{Problem, ScenarioErrors};
 

@@ -19,6 +19,7 @@ pub use cost::cost;
 pub(crate) use frame::{EndLabel, Frame, LABEL_SIZE, Line, look, palette, title};
 pub use frontier::frontier;
 pub use latency::latency;
+pub(crate) use picture::Anchor;
 pub use picture::{PaintError, Picture};
 pub(crate) use scale::Scale;
 pub use throughput::throughput;

@@ -6,6 +6,7 @@ mod distribution;
 mod engines;
 mod fit;
 mod llm;
+mod measurements;
 mod run;
 mod slo;
 mod sweep;
@@ -24,6 +25,8 @@ use super::{Axis, Scenario, SweepMode};
 use crate::catalog::Catalog;
 use crate::engine::{RouterPolicy, Server, System};
 use crate::workload::Workload;
+
+pub(super) use measurements::measurements;
 
 /// What resolving a scenario may look up.
 struct Context<'d> {

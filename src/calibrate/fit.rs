@@ -1,0 +1,321 @@
+//! One fit: which parameters are tried, what is minimised, and which of them the data determines.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use super::least_squares::{Minimum, Problem, minimise};
+use super::parameter::Parameter;
+use super::uncertainty::standard_errors;
+use super::{CalibrateError, Fitted, Status};
+use crate::catalog::{Hardware, ProfileValues};
+use crate::experiment::Progress;
+use crate::validate::{Cell, Family, Figure, Figures, Load, MeasurementError, Scored};
+
+/// Parameters that are always tried; the kernel values of the others are better founded than what
+/// end-to-end data say of them.
+const ALWAYS: [Parameter; 4] =
+    [Parameter::Compute, Parameter::OverheadPerLayer, Parameter::PerSequence, Parameter::FrontEnd];
+/// Shares of the kernels' compute fraction from which the search starts; the best end is taken.
+const COMPUTE_STARTS: [f64; 2] = [1.0, 0.75];
+/// A parameter whose standard error is larger than this share of it, or of its prior, is not identified.
+const IDENTIFIED: f64 = 0.5;
+/// Share by which step times are changed to see what responds to them.
+const RESPONSE_STEP: f64 = 0.03;
+/// Distance from a bound, in the logarithm, that counts as being at it.
+const AT_BOUND: f64 = 1e-3;
+
+/// What a fit comes to.
+pub(super) struct Outcome {
+    pub values: ProfileValues,
+    pub parameters: Vec<Fitted>,
+    pub figures: usize,
+}
+
+/// Fits the parameters that `cells` can tell, from the kernel values; `cells` is not empty and of one GPU
+/// and weight dtype.
+pub(super) fn fit(
+    cells: &[Cell],
+    also: &[Parameter],
+    progress: &dyn Progress,
+) -> Result<Outcome, CalibrateError> {
+    let prior = kernel_values(&cells[0]);
+    let mut tried: Vec<Parameter> = Parameter::ALL
+        .into_iter()
+        .filter(|p| ALWAYS.contains(p) || also.contains(p) || is_told_by_sizes(*p, cells))
+        .collect();
+    let mut parameters: Vec<Fitted> = Vec::new();
+    let first: Vec<f64> = tried.iter().map(|p| libm::log(p.prior(&prior))).collect();
+    // A loaded chip sustains less than its kernels reach, by how much is not known.
+    let mut starts: Vec<Vec<f64>> = COMPUTE_STARTS
+        .iter()
+        .map(|share| {
+            let of = |(p, x): (&Parameter, &f64)| {
+                if *p == Parameter::Compute { x + libm::log(*share) } else { *x }
+            };
+            tried.iter().zip(&first).map(of).collect()
+        })
+        .collect();
+    loop {
+        let now = tried.clone();
+        let mut problem = Simulations::new(cells, &now, &prior, progress)?;
+        let minimum = minimise(&problem, &starts)?;
+        problem.discount(&minimum.point)?;
+        let minimum = minimise(&problem, &[minimum.point])?;
+        let found = judge(&problem, &minimum);
+        let worst = found
+            .iter()
+            .enumerate()
+            .map(|(index, one)| (doubt(one), index))
+            .filter(|(doubt, _)| *doubt > IDENTIFIED)
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        match worst {
+            Some((_, index)) => {
+                parameters.push(Fitted {
+                    value: found[index].prior,
+                    standard_error: None,
+                    status: Status::NotIdentified,
+                    ..found[index]
+                });
+                tried.remove(index);
+                let mut rest = minimum.point;
+                rest.remove(index);
+                starts = vec![rest];
+                if tried.is_empty() {
+                    return Ok(outcome(parameters, &prior, &problem));
+                }
+            }
+            None => {
+                parameters.extend(found);
+                return Ok(outcome(parameters, &prior, &problem));
+            }
+        }
+    }
+}
+
+fn outcome(mut parameters: Vec<Fitted>, prior: &ProfileValues, problem: &Simulations) -> Outcome {
+    parameters.sort_by_key(|one| one.parameter);
+    let mut values = prior.clone();
+    for one in parameters.iter().filter(|one| one.status != Status::NotIdentified) {
+        one.parameter.apply(one.value, &mut values, problem.hardware);
+    }
+    Outcome { values, parameters, figures: problem.weights.len() }
+}
+
+/// Simulates every cell with `values`, in parallel; results in the cells' order.
+pub(super) fn simulate_all(cells: &[Cell], values: &ProfileValues) -> Result<Vec<Scored>, MeasurementError> {
+    cells
+        .par_iter()
+        .map(|cell| {
+            let simulated = cell.simulate(&cell.system_with(values))?.figures;
+            Ok(Scored { cell: cell.clone(), simulated, regime: None })
+        })
+        .collect()
+}
+
+/// Where a fit starts: what the kernels reach, not derated, with prior host constants.
+fn kernel_values(cell: &Cell) -> ProfileValues {
+    let serving = cell.serving();
+    serving.hardware.kernel_values(serving.weight_dtype)
+}
+
+/// What all-reduces cost is told apart from the step overhead only by several sizes, one of them above 1.
+fn is_told_by_sizes(parameter: Parameter, cells: &[Cell]) -> bool {
+    if !matches!(parameter, Parameter::AllReduceStartup | Parameter::AllReduceBus) {
+        return false;
+    }
+    let sizes: BTreeSet<u32> = cells.iter().map(|cell| cell.serving().tensor_parallel_size).collect();
+    sizes.len() > 1 && !cells[0].serving().hardware.kernels.all_reduce.is_empty()
+}
+
+/// How little a parameter is known: its standard error as a share of the larger of value and prior.
+fn doubt(one: &Fitted) -> f64 {
+    one.standard_error.map_or(f64::INFINITY, |error| error / one.value.max(one.prior))
+}
+
+/// The problem as the optimiser sees it: log errors of figures, at points of log parameters.
+struct Simulations<'a> {
+    cells: &'a [Cell],
+    parameters: &'a [Parameter],
+    prior: &'a ProfileValues,
+    hardware: &'a Hardware,
+    /// Cell, figure and logarithm of the measured value of each residual.
+    targets: Vec<(usize, Figure, f64)>,
+    weights: Vec<f64>,
+    /// Standard deviation of each residual in units of that of a step time.
+    scales: Vec<f64>,
+    clusters: Vec<usize>,
+    bounds: Vec<(f64, f64)>,
+    steps: Vec<f64>,
+    progress: &'a dyn Progress,
+}
+
+impl<'a> Simulations<'a> {
+    fn new(
+        cells: &'a [Cell],
+        parameters: &'a [Parameter],
+        prior: &'a ProfileValues,
+        progress: &'a dyn Progress,
+    ) -> Result<Self, MeasurementError> {
+        let mut targets = Vec::new();
+        let mut weights = Vec::new();
+        let mut clusters = Vec::new();
+        let mut cluster = 0;
+        for (index, cell) in cells.iter().enumerate() {
+            let told: Vec<(Figure, f64)> = cell.measured.iter().filter(|(f, _)| tells(cell, *f)).collect();
+            let of = |family: Family| told.iter().filter(|(f, _)| f.family() == family).count();
+            for is_ttft in [true, false] {
+                let before = targets.len();
+                for (figure, value) in told.iter().filter(|(f, _)| (f.family() == Family::Ttft) == is_ttft) {
+                    targets.push((index, *figure, libm::log(*value)));
+                    // What a run says of TTFT, of TPOT, ... is one observation each.
+                    weights.push(1.0 / of(figure.family()) as f64);
+                    clusters.push(cluster);
+                }
+                cluster += usize::from(targets.len() > before);
+            }
+            // Refused requests would make figures of another load.
+            let tried = cell.simulate(&cell.system_with(prior))?;
+            if tried.refused > 0 {
+                let (refused, sent) = (tried.refused, cell.request_count());
+                return Err(MeasurementError::DoesNotFit { name: cell.name(), refused, sent });
+            }
+        }
+        let log = |(low, high): (f64, f64)| (libm::log(low), libm::log(high));
+        Ok(Self {
+            cells,
+            parameters,
+            prior,
+            hardware: &cells[0].serving().hardware,
+            scales: vec![1.0; targets.len()],
+            targets,
+            weights,
+            clusters,
+            bounds: parameters.iter().map(|parameter| log(parameter.bounds())).collect(),
+            steps: parameters.iter().map(|parameter| parameter.step()).collect(),
+            progress,
+        })
+    }
+
+    fn values(&self, point: &[f64]) -> ProfileValues {
+        let mut values = self.prior.clone();
+        for (parameter, x) in self.parameters.iter().zip(point) {
+            let (low, high) = parameter.bounds();
+            // The logarithm of a bound need not come back to it.
+            parameter.apply(libm::exp(*x).clamp(low, high), &mut values, self.hardware);
+        }
+        values
+    }
+
+    /// Takes from each figure as much weight as it amplifies an error of step time, at `point`.
+    ///
+    /// No model of step time is right to better than a per cent or two, and near saturation TTFT moves five
+    /// or ten times as much as step time does: there a figure says less of the parameters than its small
+    /// noise suggests. With S its relative response to step times, its variance is taken as 1 + S^2.
+    fn discount(&mut self, point: &[f64]) -> Result<(), MeasurementError> {
+        let values = self.values(point);
+        let slower =
+            self.simulate(&[scaled(&values, 1.0 + RESPONSE_STEP), scaled(&values, 1.0 - RESPONSE_STEP)])?;
+        let (slow, fast) = slower.split_at(self.cells.len());
+        let scale = |target: &(usize, Figure, f64)| {
+            let change = self.log_error(slow, *target) - self.log_error(fast, *target);
+            let response = change / (2.0 * RESPONSE_STEP);
+            (1.0 + response * response).sqrt()
+        };
+        self.scales = self.targets.iter().map(scale).collect();
+        Ok(())
+    }
+
+    /// Figures of every cell at each of `values`, in their order.
+    fn simulate(&self, values: &[ProfileValues]) -> Result<Vec<Figures>, MeasurementError> {
+        let count = self.cells.len();
+        (0..values.len() * count)
+            .into_par_iter()
+            .map(|run| {
+                let cell = &self.cells[run % count];
+                let figures = cell.simulate(&cell.system_with(&values[run / count]))?.figures;
+                self.progress.done(1);
+                Ok(figures)
+            })
+            .collect()
+    }
+
+    fn log_error(&self, figures: &[Figures], (cell, figure, measured): (usize, Figure, f64)) -> f64 {
+        // A figure that the simulation lacks (no request had one) is out by a factor of e.
+        figures[cell].get(figure).map_or(1.0, |simulated| libm::log(simulated) - measured)
+    }
+}
+
+/// `values` with every step `factor` times as long, as far as peaks allow.
+fn scaled(values: &ProfileValues, factor: f64) -> ProfileValues {
+    let mut scaled = values.clone();
+    for fraction in
+        [&mut scaled.compute, &mut scaled.memory, &mut scaled.kv_memory, &mut scaled.attention_compute]
+    {
+        *fraction = (*fraction / factor).min(1.0);
+    }
+    scaled.overhead_per_layer_s *= factor;
+    scaled.per_sequence_s *= factor;
+    for point in &mut scaled.all_reduce {
+        point.startup_s *= factor;
+        point.bus_bytes_per_s /= factor;
+    }
+    scaled
+}
+
+/// Whether a figure says anything about step times: the throughput of a load that is sent whatever
+/// happens is that load, unless it saturates; then TTFT says it better.
+fn tells(cell: &Cell, figure: Figure) -> bool {
+    let is_throughput = figure.family() == Family::Throughput;
+    !is_throughput || matches!(cell.load, Load::Users(_) | Load::AllAtOnce)
+}
+
+impl Problem for Simulations<'_> {
+    type Error = MeasurementError;
+
+    fn residuals(&self, points: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, MeasurementError> {
+        let values: Vec<ProfileValues> = points.iter().map(|point| self.values(point)).collect();
+        let simulated = self.simulate(&values)?;
+        let of_point = |figures: &[Figures]| {
+            let targets = self.targets.iter().zip(&self.scales);
+            targets.map(|(target, scale)| self.log_error(figures, *target) / scale).collect()
+        };
+        Ok(simulated.chunks(self.cells.len()).map(of_point).collect())
+    }
+
+    fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    fn bounds(&self) -> &[(f64, f64)] {
+        &self.bounds
+    }
+
+    fn steps(&self) -> &[f64] {
+        &self.steps
+    }
+}
+
+/// Values, standard errors and states at a minimum.
+fn judge(problem: &Simulations, minimum: &Minimum) -> Vec<Fitted> {
+    let errors = standard_errors(&minimum.jacobian, &minimum.residuals, &problem.weights, &problem.clusters);
+    let one = |(index, parameter): (usize, &Parameter)| {
+        let (x, (low, high)) = (minimum.point[index], problem.bounds[index]);
+        let (least, most) = parameter.bounds();
+        let value = libm::exp(x).clamp(least, most);
+        Fitted {
+            parameter: *parameter,
+            value,
+            prior: parameter.prior(problem.prior),
+            standard_error: errors.as_ref().map(|errors| value * errors[index]),
+            status: if x - low < AT_BOUND {
+                Status::AtLowerBound
+            } else if high - x < AT_BOUND {
+                Status::AtUpperBound
+            } else {
+                Status::Fitted
+            },
+        }
+    };
+    problem.parameters.iter().enumerate().map(one).collect()
+}

@@ -1,0 +1,137 @@
+//! The parameters that can be fitted: where they stand in a profile, their bounds and their scale.
+
+use crate::catalog::{AllReduce, Hardware, ProfileValues};
+
+/// A parameter of the step-time model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Parameter {
+    /// e of the weights' compute type.
+    Compute,
+    /// b: weight streaming.
+    Memory,
+    /// `b_kv`: reading KV.
+    KvMemory,
+    /// `e_a`: prefill attention.
+    AttentionCompute,
+    /// t0 per layer.
+    OverheadPerLayer,
+    /// `t_seq`.
+    PerSequence,
+    /// fr.
+    FrontEnd,
+    /// Start-up time of all-reduces, as a multiple of the hardware's.
+    AllReduceStartup,
+    /// Bus bandwidth of all-reduces, as a multiple of the hardware's.
+    AllReduceBus,
+}
+
+use Parameter::*;
+
+impl Parameter {
+    /// All of them, in a profile's order.
+    pub const ALL: [Self; 9] = [
+        Compute,
+        Memory,
+        KvMemory,
+        AttentionCompute,
+        OverheadPerLayer,
+        PerSequence,
+        FrontEnd,
+        AllReduceStartup,
+        AllReduceBus,
+    ];
+
+    /// Its key in a profile, in whose unit its values are.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Compute => "compute",
+            Memory => "memory",
+            KvMemory => "kv_memory",
+            AttentionCompute => "attention_compute",
+            OverheadPerLayer => "overhead_per_layer_us",
+            PerSequence => "per_sequence_us",
+            FrontEnd => "front_end_ms",
+            AllReduceStartup => "all_reduce_startup",
+            AllReduceBus => "all_reduce_bus",
+        }
+    }
+
+    /// The one of that key.
+    #[must_use]
+    pub fn of_key(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|parameter| parameter.key() == key)
+    }
+
+    /// Whether it is a fraction of a datasheet peak.
+    #[must_use]
+    pub const fn is_fraction(self) -> bool {
+        matches!(self, Compute | Memory | KvMemory | AttentionCompute)
+    }
+
+    /// Whether it multiplies the hardware's figures instead of standing in a profile itself.
+    #[must_use]
+    pub const fn is_multiple(self) -> bool {
+        matches!(self, AllReduceStartup | AllReduceBus)
+    }
+
+    /// What physics allows: fractions of a peak up to 1, host constants down to practically nothing.
+    #[must_use]
+    pub const fn bounds(self) -> (f64, f64) {
+        match self {
+            Compute | Memory | KvMemory | AttentionCompute => (0.01, 1.0),
+            OverheadPerLayer => (1.0, 1000.0),
+            PerSequence => (0.5, 1000.0),
+            FrontEnd => (0.1, 1000.0),
+            AllReduceStartup | AllReduceBus => (0.05, 20.0),
+        }
+    }
+
+    /// Step of finite differences, in the logarithm: large enough that a changed schedule (requests that
+    /// fall into another step) averages out.
+    pub(super) const fn step(self) -> f64 {
+        match self {
+            Compute | Memory => 0.02,
+            KvMemory | AttentionCompute => 0.05,
+            OverheadPerLayer | FrontEnd => 0.1,
+            PerSequence | AllReduceStartup | AllReduceBus => 0.2,
+        }
+    }
+
+    /// Its value in `values`; multiples of the hardware's figures are 1 before they are fitted.
+    #[must_use]
+    pub(super) fn prior(self, values: &ProfileValues) -> f64 {
+        match self {
+            Compute => values.compute,
+            Memory => values.memory,
+            KvMemory => values.kv_memory,
+            AttentionCompute => values.attention_compute,
+            OverheadPerLayer => values.overhead_per_layer_s * 1e6,
+            PerSequence => values.per_sequence_s * 1e6,
+            FrontEnd => values.front_end_s * 1e3,
+            AllReduceStartup | AllReduceBus => 1.0,
+        }
+    }
+
+    /// Writes `value` into `values`.
+    pub(super) fn apply(self, value: f64, values: &mut ProfileValues, hardware: &Hardware) {
+        match self {
+            Compute => values.compute = value,
+            Memory => values.memory = value,
+            KvMemory => values.kv_memory = value,
+            AttentionCompute => values.attention_compute = value,
+            OverheadPerLayer => values.overhead_per_layer_s = value * 1e-6,
+            PerSequence => values.per_sequence_s = value * 1e-6,
+            FrontEnd => values.front_end_s = value * 1e-3,
+            AllReduceStartup => scale(values, hardware, |point| point.startup_s *= value),
+            AllReduceBus => scale(values, hardware, |point| point.bus_bytes_per_s *= value),
+        }
+    }
+}
+
+fn scale(values: &mut ProfileValues, hardware: &Hardware, change: impl Fn(&mut AllReduce)) {
+    if values.all_reduce.is_empty() {
+        values.all_reduce.clone_from(&hardware.kernels.all_reduce);
+    }
+    values.all_reduce.iter_mut().for_each(change);
+}

@@ -1,0 +1,71 @@
+//! `knee calibrate`: a profile fitted to measurements.
+
+use std::fmt::Write as _;
+
+use super::Outcome;
+use super::args::CalibrateArgs;
+use super::console::Console;
+use super::error::Failure;
+use super::inputs::{catalog, use_threads};
+use super::progress::Bar;
+use crate::calibrate::{HoldOut, Options, Parameter, calibrate, profile_toml};
+use crate::report::{files, validation};
+use crate::scenario::Document;
+use crate::validate::cells;
+
+pub(super) fn run(args: &CalibrateArgs, console: &Console) -> Result<Outcome, Failure> {
+    use_threads(args.threads)?;
+    let options = options(args)?;
+    let catalog = catalog(&args.data)?;
+    let mut all = Vec::new();
+    for set in &args.sets {
+        let (measurements, warnings) = Document::load(&set.to_string_lossy())?.measurements(&catalog)?;
+        for warning in &warnings {
+            console.warning(warning);
+        }
+        all.extend(cells(&measurements)?);
+    }
+    let bar = Bar::new(console);
+    let result = calibrate(&all, &options, &bar);
+    bar.clear();
+    let result = result?;
+    // A file that cannot be written must not cost the answer.
+    let written = files::write_file(&args.output, &profile_toml(&result, &command(args)));
+    console.result(&validation::fit(&result, console.look()))?;
+    written?;
+    console.note(&format!(
+        "wrote {}; use it by [hardware] profile = {:?}",
+        args.output.display(),
+        args.output
+    ));
+    Ok(Outcome::Done)
+}
+
+fn options(args: &CalibrateArgs) -> Result<Options, Failure> {
+    let also = args.fit.iter().map(|key| {
+        Parameter::of_key(key).ok_or_else(|| Failure::NoParameter {
+            found: key.clone(),
+            there_are: Parameter::ALL.map(Parameter::key).join(", "),
+        })
+    });
+    let hold_out = args.hold_out.as_deref().map(str::parse::<HoldOut>).transpose()?;
+    Ok(Options { also: also.collect::<Result<_, _>>()?, hold_out })
+}
+
+/// What was asked, for the profile's record: what changes the result, without where the files lie.
+fn command(args: &CalibrateArgs) -> String {
+    let name = |path: &std::path::Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut command = "knee calibrate".to_owned();
+    // Writing to a string cannot fail.
+    for set in &args.sets {
+        let _ = write!(command, " {}", name(set));
+    }
+    let _ = write!(command, " -o {}", name(&args.output));
+    if !args.fit.is_empty() {
+        let _ = write!(command, " --fit {}", args.fit.join(","));
+    }
+    if let Some(rule) = &args.hold_out {
+        let _ = write!(command, " --hold-out {rule}");
+    }
+    command
+}

@@ -1,0 +1,179 @@
+//! The two kinds of measured files: a row a request, or a row a load point.
+
+use std::path::{Path, PathBuf};
+
+use csv::StringRecord;
+
+use super::figure::Answer;
+use crate::scenario::keys::Kind;
+use crate::scenario::{MeasuredPoint, point_columns};
+use crate::units::{SimSpan, SimTime};
+use crate::workload::Request;
+
+/// Why a file of measurements cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasurementError {
+    #[error("cannot read {}: {source}", file.display())]
+    Read { file: PathBuf, source: csv::Error },
+    #[error("{}: no column `{column}`; found {found}, expected {expected}", file.display())]
+    Column { file: PathBuf, column: String, found: String, expected: String },
+    #[error("{}, line {line}, column `{column}`: found {found}, expected {expected}", file.display())]
+    Field { file: PathBuf, line: u64, column: String, found: String, expected: String },
+    #[error("{}, line {line}: a load point without a load; expected {missing}", file.display())]
+    NoLoad { file: PathBuf, line: u64, missing: &'static str },
+    #[error("{}: it has no rows", file.display())]
+    Empty { file: PathBuf },
+    #[error(
+        "{name}: {refused} of {sent} requests do not fit into the context or the KV pool of the deployment"
+    )]
+    DoesNotFit { name: String, refused: usize, sent: usize },
+    #[error(transparent)]
+    Engine(#[from] crate::engine::EngineError),
+}
+
+/// Columns of a row a request.
+const REQUEST_COLUMNS: [&str; 5] = ["send_s", "input_tokens", "output_tokens", "ttft_ms", "e2e_ms"];
+
+/// A CSV file whose columns are found by name.
+struct Table {
+    file: PathBuf,
+    header: Vec<String>,
+    rows: Vec<StringRecord>,
+}
+
+impl Table {
+    fn read(file: &Path) -> Result<Self, MeasurementError> {
+        let failed = |source| MeasurementError::Read { file: file.to_path_buf(), source };
+        let mut reader = csv::ReaderBuilder::new()
+            .comment(Some(b'#'))
+            .trim(csv::Trim::All)
+            .from_path(file)
+            .map_err(failed)?;
+        let header = reader.headers().map_err(failed)?;
+        let header = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
+        let rows = reader.records().collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        if rows.is_empty() {
+            return Err(MeasurementError::Empty { file: file.to_path_buf() });
+        }
+        Ok(Self { file: file.to_path_buf(), header, rows })
+    }
+
+    fn position(&self, column: &str) -> Option<usize> {
+        self.header.iter().position(|name| name == column)
+    }
+
+    fn require(&self, column: &str, expected: &[&str]) -> Result<usize, MeasurementError> {
+        self.position(column).ok_or_else(|| MeasurementError::Column {
+            file: self.file.clone(),
+            column: column.to_owned(),
+            found: self.header.join(","),
+            expected: expected.join(","),
+        })
+    }
+
+    /// The field as a number of which `is_possible` holds; `None` where it is empty.
+    fn number(
+        &self,
+        row: &StringRecord,
+        column: usize,
+        expected: &str,
+        is_possible: impl Fn(f64) -> bool,
+    ) -> Result<Option<f64>, MeasurementError> {
+        let text = row.get(column).unwrap_or("");
+        if text.is_empty() {
+            return Ok(None);
+        }
+        match text.parse::<f64>() {
+            Ok(value) if is_possible(value) => Ok(Some(value)),
+            _ => Err(self.field(row, column, text, expected)),
+        }
+    }
+
+    fn field(&self, row: &StringRecord, column: usize, found: &str, expected: &str) -> MeasurementError {
+        let found = if found.is_empty() { "nothing".to_owned() } else { format!("`{found}`") };
+        MeasurementError::Field {
+            file: self.file.clone(),
+            line: row.position().map_or(0, csv::Position::line),
+            column: self.header.get(column).cloned().unwrap_or_default(),
+            found,
+            expected: expected.to_owned(),
+        }
+    }
+}
+
+/// Measured requests in order of sending, the first at 0, and what each came to.
+pub(super) fn requests(file: &Path) -> Result<(Vec<Request>, Vec<Answer>), MeasurementError> {
+    let table = Table::read(file)?;
+    let mut columns = [0; REQUEST_COLUMNS.len()];
+    for (column, name) in columns.iter_mut().zip(REQUEST_COLUMNS) {
+        *column = table.require(name, &REQUEST_COLUMNS)?;
+    }
+    let [send, input, output, ttft, e2e] = columns;
+    let mut rows = Vec::with_capacity(table.rows.len());
+    for row in &table.rows {
+        let get = |column, expected: &str, is_possible: &dyn Fn(f64) -> bool| {
+            let value = table.number(row, column, expected, is_possible)?;
+            value.ok_or_else(|| table.field(row, column, "", expected))
+        };
+        let is_tokens = |v: f64| v >= 1.0 && v <= f64::from(u32::MAX) && v == libm::trunc(v);
+        let send_s = get(send, "seconds", &|v| v.is_finite())?;
+        let input_tokens = get(input, "a whole number of at least 1", &is_tokens)? as u32;
+        let output_tokens = get(output, "a whole number of at least 1", &is_tokens)? as u32;
+        let ttft_s = get(ttft, "milliseconds above 0", &|v| v > 0.0 && v.is_finite())? / 1e3;
+        let e2e_s = get(e2e, "milliseconds, not below ttft_ms", &|v| v.is_finite() && v / 1e3 >= ttft_s)?;
+        let answer = Answer { ttft_s, e2e_s: e2e_s / 1e3, output_tokens };
+        rows.push((send_s, input_tokens, answer));
+    }
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let first = rows.first().map_or(0.0, |row| row.0);
+    let requests = rows.iter().enumerate().map(|(index, (send_s, input_tokens, answer))| {
+        let send = SimSpan::from_secs_f64(send_s - first).map_or(SimTime::MAX, |span| SimTime::ZERO + span);
+        let (input_tokens, output_tokens) = (*input_tokens, answer.output_tokens);
+        Request { index: index as u64, send, input_tokens, output_tokens, class: 0 }
+    });
+    Ok((requests.collect(), rows.iter().map(|row| row.2).collect()))
+}
+
+/// Measured load points. Columns that are not known are passed over: importers write more than is compared.
+pub(super) fn points(file: &Path) -> Result<Vec<MeasuredPoint>, MeasurementError> {
+    let table = Table::read(file)?;
+    let known: Vec<&str> = point_columns().map(|key| key.name).collect();
+    for key in point_columns().filter(|key| key.fallback.is_required()) {
+        table.require(key.name, &known)?;
+    }
+    table.rows.iter().map(|row| point(&table, row)).collect()
+}
+
+fn point(table: &Table, row: &StringRecord) -> Result<MeasuredPoint, MeasurementError> {
+    let mut point = MeasuredPoint::default();
+    for key in point_columns() {
+        let column = table.position(key.name);
+        if let Kind::Choice(choices) = key.kind {
+            // An importer that does not know says so.
+            let text = column.and_then(|column| row.get(column)).unwrap_or("").trim();
+            point.arrival = choices.iter().find(|choice| **choice == text).copied();
+            if let (None, Some(column)) = (point.arrival, column)
+                && !["", "unknown"].contains(&text)
+            {
+                return Err(table.field(row, column, text, &key.kind.describe()));
+            }
+            continue;
+        }
+        let given = match column {
+            Some(column) => table.number(row, column, &key.kind.describe(), |v| key.kind.allows(v))?,
+            None => None,
+        };
+        match (given.or(key.fallback.number()), column) {
+            (Some(value), _) => point.values.push((key.name, value)),
+            (None, Some(column)) if key.fallback.is_required() => {
+                return Err(table.field(row, column, "", &key.kind.describe()));
+            }
+            (None, _) => {}
+        }
+    }
+    if let Err(missing) = point.load() {
+        let line = row.position().map_or(0, csv::Position::line);
+        return Err(MeasurementError::NoLoad { file: table.file.clone(), line, missing });
+    }
+    Ok(point)
+}

@@ -1,0 +1,210 @@
+//! Fits of known truth, measurement sets that are wrong, and the errors that shipped profiles claim.
+
+use std::path::{Path, PathBuf};
+
+use knee::calibrate::{Calibration, Options, Parameter, Status, calibrate};
+use knee::catalog::{Catalog, ProfileValues};
+use knee::experiment::Silent;
+use knee::rng::{Purpose, stream};
+use knee::scenario::Document;
+use knee::validate::{Cell, Family, Figure, Scored, cells, error_table, error_words, score};
+
+/// Concurrency points of an 8B model on one GPU; what was measured is filled in by the tests.
+const CURVE: &str = r#"
+[model]
+name = "llama-3.1-8b"
+[hardware]
+gpu = "h100-sxm"
+[engine]
+name = "vllm"
+version = "0.19"
+[[measurement]]
+point = [
+  { concurrency = 1, completed = 16, input_tokens_mean = 1000, output_tokens_mean = 50, ttft_mean_ms = 1 },
+  { concurrency = 4, input_tokens_mean = 200, output_tokens_mean = 60, ttft_mean_ms = 1 },
+  { concurrency = 16, input_tokens_mean = 2000, output_tokens_mean = 40, ttft_mean_ms = 1 },
+  { concurrency = 64, completed = 200, input_tokens_mean = 300, output_tokens_mean = 60, ttft_mean_ms = 1 },
+  { concurrency = 128, completed = 400, input_tokens_mean = 100, output_tokens_mean = 60, ttft_mean_ms = 1 },
+  { rate_per_s = 4, completed = 100, input_tokens_mean = 4000, output_tokens_mean = 40, ttft_mean_ms = 1 },
+]
+"#;
+
+fn read(text: &str) -> Vec<Cell> {
+    let document = Document::parse(text, None).expect("TOML");
+    let (measurements, _) = document.measurements(&Catalog::new(None)).expect("a valid set");
+    cells(&measurements).expect("readable files")
+}
+
+fn truth(cell: &Cell) -> ProfileValues {
+    ProfileValues {
+        compute: 0.55,
+        overhead_per_layer_s: 60e-6,
+        per_sequence_s: 25e-6,
+        front_end_s: 8e-3,
+        ..cell.serving().hardware.kernel_values(cell.serving().weight_dtype)
+    }
+}
+
+fn true_value(parameter: Parameter) -> f64 {
+    match parameter {
+        Parameter::Compute => 0.55,
+        Parameter::OverheadPerLayer => 60.0,
+        Parameter::PerSequence => 25.0,
+        Parameter::FrontEnd => 8.0,
+        other => panic!("{other:?} is not fitted here"),
+    }
+}
+
+/// What a server with the true parameters would have shown, times errors of `deviation`: half of an
+/// error's variance is common to a family of figures of a cell.
+fn measured(deviation: f64, seed: u64) -> Vec<Cell> {
+    let mut cells = read(CURVE);
+    let mut draws = stream(seed, Purpose::Service, 0);
+    for cell in &mut cells {
+        let figures = cell.simulate(&cell.system_with(&truth(cell))).expect("a run").figures;
+        let shared: Vec<f64> = Family::ALL.iter().map(|_| draws.standard_normal()).collect();
+        for (figure, value) in figures.iter() {
+            let own = draws.standard_normal();
+            let error =
+                deviation * (0.5_f64.sqrt() * shared[figure.family() as usize] + 0.5_f64.sqrt() * own);
+            if figure.family() != Family::Throughput {
+                cell.measured.set(figure, value * error.exp());
+            }
+        }
+    }
+    cells
+}
+
+fn fitted(cells: &[Cell]) -> Calibration {
+    calibrate(cells, &Options::default(), &Silent).expect("a fit")
+}
+
+#[test]
+fn a_known_truth_is_found_again_from_kernel_values() {
+    let result = fitted(&measured(0.0, 1));
+    for one in &result.fits[0].parameters {
+        let truth = true_value(one.parameter);
+        assert_eq!(one.status, Status::Fitted, "{:?}", one.parameter);
+        assert!((one.value / truth - 1.0).abs() < 0.1, "{:?}: {} for {truth}", one.parameter, one.value);
+    }
+    let worst = result.fits[0].errors.iter().map(|row| row.worst_percent.abs()).fold(0.0, f64::max);
+    assert!(worst < 3.0, "{worst} %");
+}
+
+/// Within two standard errors lie 95 % of estimates, if the standard errors are honest.
+#[test]
+fn standard_errors_cover_the_truth() {
+    let (mut inside, mut all) = (0, 0);
+    for seed in 1..=12 {
+        let mut cells = measured(0.03, seed);
+        // Too few to split: the splits are not what is tested.
+        cells.remove(1);
+        for one in &fitted(&cells).fits[0].parameters {
+            let Some(error) = one.standard_error.filter(|_| one.status == Status::Fitted) else { continue };
+            all += 1;
+            inside += u32::from((one.value - true_value(one.parameter)).abs() <= 2.0 * error);
+        }
+    }
+    println!("{inside} of {all} within two standard errors");
+    assert!(all >= 30 && f64::from(inside) >= 0.85 * f64::from(all), "{inside} of {all}");
+}
+
+#[test]
+fn what_the_data_does_not_tell_stays_at_its_prior() {
+    let mut cells = measured(0.0, 1);
+    // Token times of one user say nothing of the front end, nor of a step's sequences.
+    cells.truncate(1);
+    let tpot = cells[0].measured.get(Figure::TpotMean).expect("a figure");
+    cells[0].measured = knee::validate::Figures::default();
+    cells[0].measured.set(Figure::TpotMean, tpot);
+    let result = fitted(&cells);
+    for parameter in [Parameter::FrontEnd, Parameter::PerSequence] {
+        let one = result.fits[0].parameters.iter().find(|one| one.parameter == parameter).expect("tried");
+        assert_eq!(one.status, Status::NotIdentified, "{one:?}");
+        assert_eq!(one.value, one.prior);
+    }
+}
+
+#[test]
+fn impossible_data_end_at_a_bound_and_are_flagged() {
+    let mut cells = measured(0.0, 1);
+    for cell in &mut cells {
+        for (figure, value) in cell.measured.iter().collect::<Vec<_>>() {
+            if figure.family() == Family::Ttft {
+                // Faster than the chip's peak.
+                cell.measured.set(figure, value / 5.0);
+            }
+        }
+    }
+    let fit = &fitted(&cells).fits[0];
+    assert!(fit.warnings.iter().any(|text| text.contains("contradicts")), "{:?}", fit.warnings);
+}
+
+#[test]
+fn a_wrong_set_points_at_its_lines() {
+    let text = CURVE.replace("gpu = ", "gpus = ").replace("concurrency = 4,", "concurency = 4,");
+    let document = Document::parse(&text, Some(Path::new("set.toml"))).expect("TOML");
+    let errors = document.measurements(&Catalog::new(None)).expect_err("two mistakes").to_string();
+    for expected in
+        ["set.toml:5", "unknown key `hardware.gpus`", "did you mean `concurrency`?", "set.toml:12"]
+    {
+        assert!(errors.contains(expected), "{expected} is not in\n{errors}");
+    }
+}
+
+/// A profile's recorded error on published figures is what `knee validate` computes.
+#[test]
+fn shipped_profiles_claim_what_validate_computes() {
+    let catalog = Catalog::new(None);
+    let mut checked = 0;
+    for (path, text) in catalog.measured_sets().expect("readable sets") {
+        let document = Document::parse(text, Some(Path::new(path))).expect("TOML");
+        let (measurements, _) = document.measurements(&catalog).expect("a valid set");
+        let scored = score(&cells(&measurements).expect("cells"), &Silent).expect("runs");
+        let profile = &scored[0].cell.serving().profile;
+        let words = error_words(&error_table(&scored));
+        println!("{path}: {words:?}");
+        assert_eq!(profile.published_error, words, "{path}, profile {}", profile.name);
+        checked += 1;
+    }
+    assert!(checked > 0, "no published figures");
+}
+
+fn data() -> Option<PathBuf> {
+    let found = std::env::var_os("KNEE_DATA").map(PathBuf::from);
+    if found.is_none() {
+        println!("skipped: KNEE_DATA is not set");
+    }
+    found
+}
+
+/// Fitted to 2, 4 and 6 req/s and a saturated run, from kernel values; the mixed run is not fitted.
+#[test]
+fn qwen3_14b_on_h100_is_fitted_from_its_own_loads() {
+    let Some(data) = data() else { return };
+    let folder = data.join("requests/qwen3-14b_h100_vllm0.23");
+    let entry = |file: &str, more: &str| {
+        format!("[[measurement]]\nrequests = {:?}\n{more}\n", folder.join(format!("{file}.csv")))
+    };
+    let text = [
+        "[model]\nname = 'qwen3-14b'\n[hardware]\ngpu = 'h100-sxm'\n".to_owned(),
+        "[engine]\nversion = '0.23'\nnum_gpu_blocks_override = 18038\n".to_owned(),
+        entry("sweep_rate-agg_2rps", ""),
+        entry("sweep_rate-agg_4rps", ""),
+        entry("sweep_rate-agg_6rps", ""),
+        entry("w5_sweep-agg24", "client_max_in_flight = 256"),
+        entry("w7_sweep-agg6", "holdout = true"),
+    ];
+    let result = fitted(&read(&text.concat()));
+    let fit = &result.fits[0];
+    println!("{:#?}", fit.parameters);
+    println!("fitted {:?}; held out {:?}", error_words(&fit.errors), error_words(&fit.held_out_errors));
+    let median = |figure: Figure| {
+        fit.errors.iter().find(|row| row.figure == figure).map_or(f64::INFINITY, |row| row.median_percent)
+    };
+    assert!(median(Figure::TtftMean) <= 2.0 && median(Figure::TtftP99) <= 4.0);
+    assert!(median(Figure::TpotMean) <= 2.0 && median(Figure::E2eMean) <= 2.0);
+    let saturated: Option<&Scored> = fit.fitted.iter().find(|one| one.cell.name().contains("w5"));
+    let error = saturated.and_then(|one| one.error_percent(Figure::RequestThroughput)).expect("measured");
+    assert!(error.abs() <= 3.0, "saturated throughput {error:.1} %");
+}
