@@ -276,3 +276,22 @@ fn the_keys_of_a_scenario_are_listed_and_shown() {
     assert!(stdout(&["show", "key", "engine.max_num_seqs"]).contains("sequences that run at once"));
     assert!(stderr_of_failure(&["show", "key", "engine.nope"], 2).contains("engine.nope"));
 }
+
+#[test]
+fn compare_tells_better_from_no_difference() {
+    let base = ["compare", "worked-example", "--quiet", "--no-files", "--format", "json"];
+    let slower = [&base[..], &["--set", "run.requests=2000", "--set-b", "deployment.replicas=2"]].concat();
+    let summary: Value = serde_json::from_str(&stdout(&slower)).expect("JSON");
+    let change = |metric: &str| {
+        let rows = summary["rows"].as_array().expect("rows");
+        rows.iter().find(|row| row["metric"] == metric).map(|row| row["change"].clone())
+    };
+    assert_eq!(change("E2E mean"), Some("better".into()), "{summary:#}");
+    stderr_of_failure(&base, 2);
+}
+
+#[test]
+fn capacity_without_objectives_says_what_is_missing() {
+    let text = stderr_of_failure(&["capacity", "mm1", "--quiet", "--no-files"], 2);
+    assert!(text.contains("slo = { ttft_p99_ms = 500 }"), "{text}");
+}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::experiment::plan::{TEMPLATES, Template};
+use crate::experiment::precision::{MAX_REPLICATIONS, Precision};
 
 /// Capacity simulator for LLM serving: throughput-latency curves, knees and costs, without hardware.
 #[derive(Debug, Parser)]
@@ -24,7 +25,10 @@ impl Cli {
     pub fn quiet(&self) -> bool {
         match &self.command {
             Some(Command::Run(run)) => run.common.quiet,
-            Some(Command::Sweep(common) | Command::Explain(common)) => common.quiet,
+            Some(Command::Sweep(sweep)) => sweep.common.quiet,
+            Some(Command::Capacity(capacity)) => capacity.common.quiet,
+            Some(Command::Compare(compare)) => compare.common.quiet,
+            Some(Command::Explain(common)) => common.quiet,
             Some(Command::Plan(plan)) => plan.common.quiet,
             Some(Command::Import(import)) => import.quiet,
             Some(Command::Calibrate(calibrate)) => calibrate.quiet,
@@ -49,7 +53,21 @@ Examples:
   knee sweep chat-h100
   knee sweep chat-h100 --set engine.tensor_parallel_size=2 --out output/tp2
   knee sweep chat-h100 --set run.replications=3 --format csv")]
-    Sweep(Common),
+    Sweep(SweepArgs),
+    /// Find the highest load that meets the objectives, what binds there and what would move it
+    #[command(after_help = "\
+Examples:
+  knee capacity chat-h100
+  knee capacity chat-h100 --width 2% --max-replications 100
+  knee capacity chat-h100 --tune
+  knee capacity overnight-h100 --tune")]
+    Capacity(CapacityArgs),
+    /// Compare two scenarios on the same random numbers: better, worse, or no difference shown
+    #[command(after_help = "\
+Examples:
+  knee compare chat-h100 --set-b engine.tensor_parallel_size=2
+  knee compare chat-h100 my-scenario.toml --precision 2%")]
+    Compare(CompareArgs),
     /// How many GPUs a demand needs, which, and what they cost
     #[command(after_help = "\
 Without a scenario a template stands in for lengths and objectives, and the answer says so first.
@@ -129,6 +147,95 @@ pub(super) struct RunArgs {
     /// Exit with 1 unless every objective holds, its confidence bound included
     #[arg(long)]
     pub check: bool,
+    #[command(flatten)]
+    pub precision: PrecisionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SweepArgs {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub precision: PrecisionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CapacityArgs {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub precision: PrecisionArgs,
+    /// First failing load over guaranteed load, less one [default: 5%]
+    #[arg(long, value_name = "PER CENT", value_parser = share, conflicts_with = "precision")]
+    pub width: Option<f64>,
+    /// Scenario key to search instead of the load; the more, the worse
+    #[arg(long, value_name = "KEY")]
+    pub axis: Option<String>,
+    /// Find the best max_num_seqs and token budget instead: for the highest capacity, or without
+    /// objectives for the highest throughput
+    #[arg(long)]
+    pub tune: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CompareArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// The other scenario [default: the same]
+    pub other: Option<String>,
+    #[command(flatten)]
+    pub precision: PrecisionArgs,
+    /// Set a scenario key of the first only; may be repeated
+    #[arg(long = "set-a", value_name = "KEY=VALUE")]
+    pub set_a: Vec<String>,
+    /// Set a scenario key of the second only; may be repeated
+    #[arg(long = "set-b", value_name = "KEY=VALUE")]
+    pub set_b: Vec<String>,
+    /// Tokens that the first's tokeniser makes of a word of your text
+    #[arg(long, value_name = "N", value_parser = ratio)]
+    pub tokens_per_word_a: Option<f64>,
+    /// The same for the second
+    #[arg(long, value_name = "N", value_parser = ratio)]
+    pub tokens_per_word_b: Option<f64>,
+}
+
+/// How precise results are to be.
+#[derive(Debug, Args)]
+pub(super) struct PrecisionArgs {
+    /// Add replications until the 95 % interval's half-width is below this share of the value (of the
+    /// binding objective's statistic, else TTFT p99, else E2E mean)
+    #[arg(long, value_name = "PER CENT", value_parser = share)]
+    pub precision: Option<f64>,
+    /// The most replications of a load
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub max_replications: Option<u32>,
+}
+
+impl PrecisionArgs {
+    /// What was asked for, if anything.
+    pub fn asked(&self) -> Option<Precision> {
+        let max_replications = self.max_replications.unwrap_or(MAX_REPLICATIONS);
+        self.precision.map(|relative| Precision { relative, max_replications })
+    }
+}
+
+/// `5%` or `0.05`.
+fn share(text: &str) -> Result<f64, String> {
+    let value = match text.trim().strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => text.trim().parse::<f64>(),
+    };
+    match value {
+        Ok(value) if (0.001..=0.5).contains(&value) => Ok(value),
+        _ => Err("expected a share from 0.1% to 50%, such as 5% or 0.05".to_owned()),
+    }
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
+        _ => Err("expected a positive number, such as 1.33".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]

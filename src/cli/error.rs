@@ -8,6 +8,7 @@ use crate::calibrate::{CalibrateError, HoldOutError};
 use crate::catalog::CatalogError;
 use crate::engine::EngineError;
 use crate::experiment::SweepError;
+use crate::experiment::capacity::CapacityError;
 use crate::experiment::plan::PlanError;
 use crate::import::ImportError;
 use crate::report::explain::NothingToExplain;
@@ -28,6 +29,12 @@ pub(super) enum Failure {
     Sweep(SweepError),
     #[error(transparent)]
     Plan(PlanError),
+    #[error(transparent)]
+    Capacity(CapacityError),
+    #[error("nothing to compare: name a second scenario, or change one of the two with --set-a or --set-b")]
+    NothingToCompare,
+    #[error("a synthetic server has no batcher to tune; its servers are engine.servers")]
+    NothingToTune,
     #[error(transparent)]
     Explain(#[from] NothingToExplain),
     #[error(transparent)]
@@ -78,6 +85,15 @@ impl From<PlanError> for Failure {
         match error {
             PlanError::Scenario(errors) => Self::Scenario(errors),
             other => Self::Plan(other),
+        }
+    }
+}
+
+impl From<CapacityError> for Failure {
+    fn from(error: CapacityError) -> Self {
+        match error {
+            CapacityError::Scenario(errors) => Self::Scenario(errors),
+            other => Self::Capacity(other),
         }
     }
 }

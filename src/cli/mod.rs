@@ -5,6 +5,8 @@
 
 mod args;
 mod calibrate;
+mod capacity;
+mod compare;
 mod console;
 mod error;
 mod explain;
@@ -14,6 +16,7 @@ mod keys;
 mod list;
 mod one_load;
 mod plan;
+mod precision;
 mod progress;
 mod show;
 mod sweep;
@@ -58,6 +61,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
         Some(Command::Run(arguments)) => one_load::run(arguments, &console),
         Some(Command::Sweep(arguments)) => sweep::run(arguments, &console),
         Some(Command::Plan(arguments)) => plan::run(arguments, &console),
+        Some(Command::Capacity(arguments)) => capacity::run(arguments, &console),
+        Some(Command::Compare(arguments)) => compare::run(arguments, &console),
         Some(Command::Explain(arguments)) => explain::run(arguments, &console),
         Some(Command::Import(arguments)) => import::run(arguments, &console),
         Some(Command::Calibrate(arguments)) => calibrate::run(arguments, &console),
@@ -81,6 +86,7 @@ knee simulates LLM serving: how much load a deployment carries before its users 
 
   knee sweep chat-h100      the throughput-latency curve of a chat service on one H100, with its knee
   knee run chat-h100        one load of it, as `vllm bench serve` would print it
+  knee capacity chat-h100   the highest load that meets its objectives, and what would move it
   knee plan --users 500 --think-time-s 30 --gpu l40s,h100-sxm
                             how many GPUs 500 people need, and what they cost
   knee explain chat-h100    where its memory and the time of a step go

@@ -5,6 +5,8 @@ use super::args::{Format, RunArgs};
 use super::console::Console;
 use super::error::Failure;
 use super::inputs::{Inputs, write_files};
+use super::precision::say_precision;
+use crate::experiment::precision::{refine, thin_tails};
 use crate::experiment::{SloVerdict, run_point};
 use crate::report::{csv, files, json, table};
 
@@ -17,7 +19,15 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
     if args.check && scenario.workload.classes.iter().all(|class| class.slo.objectives.is_empty()) {
         return Err(Failure::NothingToCheck);
     }
-    let point = run_point(&scenario)?;
+    let mut point = run_point(&scenario)?;
+    if let Some(precision) = args.precision.asked() {
+        let (refined, reached) = refine(point, precision)?;
+        point = refined;
+        say_precision(&reached, precision, console);
+    }
+    for thin in thin_tails(&point) {
+        console.warning(&thin);
+    }
     // A folder that cannot be written must not cost the answer: it is printed first, then the failure.
     let written =
         write_files(&args.common, console, |dir| files::write_run(dir, &point, inputs.origin("run")));

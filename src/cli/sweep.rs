@@ -3,20 +3,28 @@
 use std::collections::BTreeSet;
 
 use super::Outcome;
-use super::args::{Common, Format};
+use super::args::{Format, SweepArgs};
 use super::console::Console;
 use super::error::Failure;
 use super::inputs::{Inputs, write_files};
+use super::precision::say_least;
 use super::progress::Bar;
 use crate::experiment;
+use crate::experiment::precision::refine_sweep;
 use crate::report::{csv, files, format, json, table};
 
-pub(super) fn run(common: &Common, console: &Console) -> Result<Outcome, Failure> {
+pub(super) fn run(args: &SweepArgs, console: &Console) -> Result<Outcome, Failure> {
+    let common = &args.common;
     let inputs = Inputs::read(common)?;
     let bar = Bar::new(console);
     let result = experiment::sweep(&inputs.document, &inputs.catalog, &bar);
     bar.clear();
-    let result = result?;
+    let mut result = result?;
+    if let Some(precision) = args.precision.asked() {
+        let (refined, reached) = refine_sweep(result, precision)?;
+        result = refined;
+        say_least(&reached, precision, console);
+    }
     // Points may warn of what the base does not: each text once, in a fixed order.
     let of_points = result.points.iter().flat_map(|point| &point.scenario.warnings);
     let warnings: BTreeSet<&String> = result.base.warnings.iter().chain(of_points).collect();

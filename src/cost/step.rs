@@ -191,6 +191,39 @@ impl StepCost {
         }
     }
 
+    /// The same model with every step `factor` times as long, for what an error of the profile does.
+    ///
+    /// # Panics
+    /// Unless `factor` is positive and finite.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        assert!(factor > 0.0 && factor.is_finite(), "{factor} does not scale a duration");
+        Self {
+            window: self.window,
+            overhead_s: self.overhead_s * factor,
+            per_sequence_s: self.per_sequence_s * factor,
+            linear_compute_per_token_s: self.linear_compute_per_token_s * factor,
+            spread_per_root_token_s: self.spread_per_root_token_s * factor,
+            linear_memory_s: self.linear_memory_s * factor,
+            experts_memory_s: self.experts_memory_s.iter().map(|read_s| read_s * factor).collect(),
+            head_compute_per_row_s: self.head_compute_per_row_s * factor,
+            head_memory_s: self.head_memory_s * factor,
+            attention: AttentionCost {
+                per_pair_x2_s: self.attention.per_pair_x2_s * factor,
+                per_window_pair_x2_s: self.attention.per_window_pair_x2_s * factor,
+                per_decode_context_s: self.attention.per_decode_context_s * factor,
+                per_token_s: self.attention.per_token_s * factor,
+            },
+            kv: KvCost {
+                per_context_s: self.kv.per_context_s * factor,
+                per_window_context_s: self.kv.per_window_context_s * factor,
+                per_sequence_s: self.kv.per_sequence_s * factor,
+            },
+            communication_s: self.communication_s * factor,
+            communication_per_token_s: self.communication_per_token_s * factor,
+        }
+    }
+
     /// The model's sliding window; `Tokens::MAX` if it has none.
     #[must_use]
     pub const fn window(&self) -> Tokens {

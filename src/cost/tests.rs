@@ -257,3 +257,13 @@ fn decode_only_agrees_with_the_whole_model() {
         }
     }
 }
+
+#[test]
+fn a_scaled_cost_takes_that_much_longer_in_every_term() {
+    let setup = Setup::new("gpt-oss-20b", "h200-sxm", Dtype::Mxfp4);
+    let (cost, slower) = (setup.cost(2), setup.cost(2).scaled(1.25));
+    for shape in [decode(1, 4000, 128), prefill(1000, 128)] {
+        assert_close(slower.terms(&shape).total_s(), 1.25 * cost.terms(&shape).total_s(), 1e-12);
+        assert_close(slower.terms(&shape).linear_s, 1.25 * cost.terms(&shape).linear_s, 1e-12);
+    }
+}

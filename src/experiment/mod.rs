@@ -1,11 +1,16 @@
-//! Questions asked of many runs: replications of a point, sweeps over grids, readings of a curve.
+//! Questions asked of many runs: replications of a point, sweeps over grids, readings of a curve, the
+//! capacity within objectives, paired comparisons.
 
 pub mod binding;
+pub mod capacity;
+pub mod compare;
 mod estimate;
 pub mod objective;
 pub mod plan;
 mod point;
+pub mod precision;
 mod reading;
+mod replicate;
 mod saturation;
 mod stability;
 mod sweep;

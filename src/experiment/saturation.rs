@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::estimate::Estimate;
 use super::point::{Point, run_once};
+use super::replicate::replications;
 use crate::engine::EngineError;
 use crate::scenario::{RunLength, Scenario};
 use crate::stats::{RunMode, Warmup};
@@ -29,6 +30,8 @@ const OVERLOAD: f64 = 1.25;
 pub struct Saturation {
     /// Completed requests per second.
     pub completed_per_s: Estimate,
+    /// That of each replication, in order.
+    pub by_replication: Vec<f64>,
     /// The runs behind it.
     pub point: Point,
 }
@@ -58,13 +61,16 @@ pub fn saturate(scenario: &Scenario) -> Result<Option<Saturation>, EngineError> 
     let mut overloaded = with_load(scenario, Arrivals::Poisson { rate_per_s }, requests, RunMode::Steady);
     // The first half fills the system, the second is measured.
     overloaded.run.warmup = Warmup::Seconds(0.5 * requests as f64 / rate_per_s);
-    let runs =
-        (0..scenario.run.replications).map(|r| run_once(&overloaded, r)).collect::<Result<Vec<_>, _>>()?;
+    let runs = replications(&overloaded, 0, scenario.run.replications)?;
     let rates: Vec<f64> = runs.iter().map(|run| run.all.completed_per_s).collect();
     let Some(completed_per_s) = Estimate::of(&rates) else {
         return Ok(None);
     };
-    Ok(Some(Saturation { completed_per_s, point: Point::new(Vec::new(), overloaded, runs) }))
+    Ok(Some(Saturation {
+        completed_per_s,
+        by_replication: rates,
+        point: Point::new(Vec::new(), overloaded, runs),
+    }))
 }
 
 fn with_load(scenario: &Scenario, arrivals: Arrivals, requests: u64, mode: RunMode) -> Scenario {

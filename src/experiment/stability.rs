@@ -113,7 +113,7 @@ fn mean_of(evidence: &[&StabilityEvidence], of: impl Fn(&StabilityEvidence) -> f
 
 /// Lag-1 correlation of the batch means about their mean over all replications: near 0 where batches
 /// are independent, near 1 where each run is one long excursion.
-fn batch_correlation(evidence: &[&StabilityEvidence]) -> f64 {
+pub(super) fn batch_correlation(evidence: &[&StabilityEvidence]) -> f64 {
     let all = || evidence.iter().flat_map(|e| e.batches.iter());
     let mean = all().sum::<f64>() / all().count().max(1) as f64;
     let variance = all().map(|b| (b - mean) * (b - mean)).sum::<f64>() / all().count().max(1) as f64;

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::experiment::capacity::Capacity;
+use crate::experiment::compare::Comparison;
 use crate::experiment::plan::Plan;
 use crate::experiment::{Point, SweepResult};
 use crate::report;
@@ -79,6 +81,33 @@ pub fn write_plan(dir: &Path, plan: &Plan, origin: Origin) -> Result<Vec<String>
     let (name, seed) = shared.unwrap_or(("plan", 0));
     let manifest = manifest_of(name, seed, None, origin, &staged.names)?;
     staged.place(&manifest)
+}
+
+/// As [`write_run`], for a capacity search.
+///
+/// # Errors
+/// As [`write_run`].
+pub fn write_capacity(dir: &Path, capacity: &Capacity, origin: Origin) -> Result<Vec<String>, WriteError> {
+    let mut staged = Staged::new(dir)?;
+    staged.text("summary.json", json::capacity(capacity)?.as_bytes())?;
+    if let Some(picture) = chart::capacity(capacity) {
+        staged.charts(&[("capacity", picture)])?;
+    }
+    staged.finish(&capacity.base, origin)
+}
+
+/// As [`write_run`], for a comparison.
+///
+/// # Errors
+/// As [`write_run`].
+pub fn write_comparison(
+    dir: &Path,
+    comparison: &Comparison,
+    origin: Origin,
+) -> Result<Vec<String>, WriteError> {
+    let mut staged = Staged::new(dir)?;
+    staged.text("summary.json", json::comparison(comparison)?.as_bytes())?;
+    staged.finish(&comparison.a.scenario, origin)
 }
 
 /// The roofline picture of `knee explain`.

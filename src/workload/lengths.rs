@@ -8,7 +8,7 @@ use super::{Distribution, Request};
 use crate::units::Tokens;
 
 /// How long a class's requests are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Lengths {
     /// Prompt and output drawn independently; `output` is `None` only on a synthetic server.
     Independent { input: Distribution, output: Option<Distribution> },

@@ -2,6 +2,7 @@
 //!
 //! Every chart is a function from a result to a [`Picture`], `None` where the result has nothing to draw.
 
+mod capacity;
 mod cost;
 mod frame;
 mod frontier;
@@ -15,6 +16,7 @@ use crate::experiment::{CurveReading, Point, SweepResult};
 use crate::report::{format, provenance, reading};
 use crate::scenario::Scenario;
 
+pub use capacity::capacity;
 pub use cost::cost;
 pub(crate) use frame::{EndLabel, Frame, LABEL_SIZE, Line, look, palette, title};
 pub use frontier::frontier;

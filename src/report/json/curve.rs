@@ -19,7 +19,7 @@ pub(super) struct ReadingBody {
 }
 
 #[derive(Serialize)]
-struct Interval {
+pub(super) struct Interval {
     mean: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     half_width: Option<f64>,

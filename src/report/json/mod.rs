@@ -4,6 +4,8 @@
 //! replication's. A key whose value is withheld, or that nobody had, is absent. Intervals stand in a block of their
 //! own under the same names, so that a program written for vLLM's file reads this one unchanged.
 
+mod capacity;
+mod compare;
 mod curve;
 mod point;
 
@@ -11,6 +13,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub use capacity::{capacity, tuning};
+pub use compare::comparison;
 use curve::{ReadingBody, reading_body};
 use point::{PointObject, point_object};
 

@@ -1,5 +1,7 @@
 //! What a terminal shows: aligned columns without boxes, units in the headers, at most 120 columns wide.
 
+mod capacity;
+mod compare;
 mod run;
 mod sweep;
 
@@ -8,6 +10,8 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, Tab
 use crate::report::provenance;
 use crate::scenario::Scenario;
 
+pub use capacity::{capacity, tuning};
+pub use compare::comparison;
 pub use run::run;
 pub use sweep::sweep;
 

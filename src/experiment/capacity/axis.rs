@@ -1,0 +1,102 @@
+//! The key whose highest good value is looked for.
+
+use super::CapacityError;
+use crate::catalog::Catalog;
+use crate::experiment::reading::load_unit;
+use crate::scenario::{AxisValue, Document, Override, Scenario};
+use crate::workload::Arrivals;
+
+/// A scenario key that is a load, or acts like one: the more, the worse.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadAxis {
+    /// Dotted key, such as `arrivals.poisson.rate_per_s`.
+    pub key: String,
+    /// `req/s`, `users`, or the last part of the key.
+    pub unit: String,
+    /// Whether it takes whole numbers only.
+    pub whole: bool,
+    /// Where the search may begin.
+    pub start: f64,
+}
+
+impl LoadAxis {
+    /// `key`, or the scenario's own load: its rate or its users.
+    ///
+    /// # Errors
+    /// If the scenario has no load to vary, or `key` does not take numbers.
+    pub fn of(
+        document: &Document,
+        catalog: &Catalog,
+        base: &Scenario,
+        key: Option<&str>,
+    ) -> Result<Self, CapacityError> {
+        let rate = |kind: &str, rate_per_s: f64| (format!("arrivals.{kind}.rate_per_s"), rate_per_s);
+        let own = match &base.workload.arrivals {
+            Arrivals::Poisson { rate_per_s } => Some(rate("poisson", *rate_per_s)),
+            Arrivals::Gamma { rate_per_s, .. } => Some(rate("gamma", *rate_per_s)),
+            Arrivals::Weibull { rate_per_s, .. } => Some(rate("weibull", *rate_per_s)),
+            Arrivals::Constant { rate_per_s } => Some(rate("constant", *rate_per_s)),
+            Arrivals::Closed { users, .. } => Some(("arrivals.closed.users".to_owned(), f64::from(*users))),
+            Arrivals::Mmpp(_) | Arrivals::Profile(_) | Arrivals::Trace(_) | Arrivals::AllAtOnce => None,
+        };
+        let (key, start) = match (key, own) {
+            (Some(key), Some((own, start))) if key == own => (own, start),
+            (Some(key), _) => (key.to_owned(), 1.0),
+            (None, Some(own)) => own,
+            (None, None) => return Err(CapacityError::NoLoad),
+        };
+        let unit = match load_unit(&key) {
+            Some(unit) => unit.to_owned(),
+            None => key.rsplit('.').next().unwrap_or_default().to_owned(),
+        };
+        // A key that refuses a fraction but takes a whole number counts something.
+        let takes = |value: AxisValue| scenario_with(document, catalog, &key, &value).map(|_| ());
+        let whole = takes(AxisValue::Float(1.5)).is_err();
+        if whole {
+            takes(AxisValue::Integer(libm::rint(start).max(1.0) as i64))?;
+        }
+        Ok(Self { unit, whole, start: start.max(f64::MIN_POSITIVE), key })
+    }
+
+    /// Whether the axis is the offered rate, which the saturated throughput bounds.
+    #[must_use]
+    pub fn is_rate(&self) -> bool {
+        self.unit == "req/s"
+    }
+
+    /// The nearest value that people would choose: whole, or `digits` significant digits.
+    #[must_use]
+    pub fn rounded(&self, load: f64, digits: i32) -> f64 {
+        if self.whole {
+            return libm::rint(load).max(1.0);
+        }
+        // Through text, so that the value is the number nearest to what is printed.
+        format!("{load:.*e}", digits as usize - 1).parse().unwrap_or(load)
+    }
+
+    fn value(&self, load: f64) -> AxisValue {
+        if self.whole { AxisValue::Integer(load as i64) } else { AxisValue::Float(load) }
+    }
+
+    /// The scenario at a load.
+    ///
+    /// # Errors
+    /// If the scenario is not valid there.
+    pub fn scenario(
+        &self,
+        document: &Document,
+        catalog: &Catalog,
+        load: f64,
+    ) -> Result<Scenario, CapacityError> {
+        scenario_with(document, catalog, &self.key, &self.value(load))
+    }
+}
+
+fn scenario_with(
+    document: &Document,
+    catalog: &Catalog,
+    key: &str,
+    value: &AxisValue,
+) -> Result<Scenario, CapacityError> {
+    Ok(document.with_overrides(&[Override::point(key, value)])?.scenario(catalog)?)
+}

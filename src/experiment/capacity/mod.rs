@@ -1,0 +1,154 @@
+//! The highest load at which every objective holds, robust to noise.
+//!
+//! Four numbers, told apart: the *guaranteed* load (the last that passes with its confidence bound; too
+//! low by design), the *first failing* load above it, the *estimate* of where the objective is met with
+//! equality (unbiased, with its interval), and the *band* that the estimate moves in if every step takes
+//! as much longer or shorter as the profile was wrong on measurements it had not seen.
+
+mod axis;
+mod band;
+mod crossing;
+mod levers;
+mod search;
+mod tune;
+
+use crate::catalog::Catalog;
+use crate::engine::EngineError;
+use crate::experiment::point::Point;
+use crate::experiment::sweep::Progress;
+use crate::experiment::{Estimate, SloVerdict, binding};
+use crate::scenario::{Document, Scenario, ScenarioErrors};
+
+pub use axis::LoadAxis;
+pub use band::{Band, held_out_error};
+pub use crossing::{Crossing, paired};
+pub use levers::{Lever, LeverOutcome};
+pub use search::{Effort, Found};
+pub use tune::{Aim, Setting, Tuning, tune};
+
+use search::Search;
+
+/// The answer of `knee capacity`. Loads are in the unit of the axis.
+#[derive(Clone, Debug)]
+pub struct Capacity {
+    /// The scenario as written.
+    pub base: Scenario,
+    pub axis: LoadAxis,
+    pub effort: Effort,
+    /// Every load that was simulated, ascending.
+    pub points: Vec<(f64, Point)>,
+    /// `None` if no load passes.
+    pub guaranteed: Option<f64>,
+    /// `None` if none fails.
+    pub first_failing: Option<f64>,
+    /// Where the binding objective is met with equality, or the system stops keeping up.
+    pub estimate: Option<Estimate>,
+    /// The objective that fails first, or that the backlog grows; in words.
+    pub binding: Option<String>,
+    /// What the system runs out of at the first failing load, in words.
+    pub resource: Option<String>,
+    pub saturated_per_s: Option<Estimate>,
+    pub band: Option<Band>,
+    pub levers: Vec<Lever>,
+    /// Limits that were reached and claims that are withheld.
+    pub notes: Vec<String>,
+}
+
+/// Why there is no capacity.
+#[derive(Debug, thiserror::Error)]
+pub enum CapacityError {
+    #[error("{0}")]
+    Scenario(#[from] ScenarioErrors),
+    #[error("{0}")]
+    Engine(#[from] EngineError),
+    #[error(
+        "capacity is the highest load that meets the objectives, and the scenario has none; give a class \
+         an objective, such as slo = {{ ttft_p99_ms = 500 }} (`knee sweep` shows where the backlog grows)"
+    )]
+    NoObjectives,
+    #[error(
+        "the scenario's arrivals are a fixed load (a trace, or all at once); set \
+         arrivals.poisson.rate_per_s, or name the key to search with --axis"
+    )]
+    NoLoad,
+}
+
+/// What the worst of it is called where no objective fails first.
+const BACKLOG: &str = "the backlog grows without bound";
+
+/// Finds the capacity of `document` along `key` (or its own load).
+///
+/// # Errors
+/// [`CapacityError`].
+pub fn capacity(
+    document: &Document,
+    catalog: &Catalog,
+    key: Option<&str>,
+    effort: Effort,
+    progress: &dyn Progress,
+) -> Result<Capacity, CapacityError> {
+    let base = document.scenario(catalog)?;
+    if !has_objectives(&base) {
+        return Err(CapacityError::NoObjectives);
+    }
+    let axis = LoadAxis::of(document, catalog, &base, key)?;
+    let at = |load: f64| axis.scenario(document, catalog, load);
+    let found = Search::new(&axis, &at, effort, base.run.replications, progress).run(None, true)?;
+    let mut notes = found.notes.clone();
+    let (estimate, objective) = estimate_of(&found, &axis);
+    let failing = found.first_failing.and_then(|load| point_at(&found.points, load));
+    let binding = failing.map(|point| match &point.slo {
+        SloVerdict::Missed { binding } | SloVerdict::Unclear { binding } => binding.clone(),
+        _ => objective.clone().unwrap_or_else(|| BACKLOG.to_owned()),
+    });
+    let band = match estimate {
+        Some(estimate) => {
+            let (band, note) = band::band(&base, &axis, &at, effort, estimate.mean, progress)?;
+            notes.extend(note);
+            band
+        }
+        None => None,
+    };
+    let levers = match (found.first_failing, failing) {
+        (Some(load), Some(point)) => levers::levers(document, catalog, &axis, load, point, progress)?,
+        _ => Vec::new(),
+    };
+    Ok(Capacity {
+        resource: failing.map(binding::in_words),
+        guaranteed: found.guaranteed,
+        first_failing: found.first_failing,
+        saturated_per_s: found.saturated_per_s,
+        points: found.points,
+        base,
+        axis,
+        effort,
+        estimate,
+        binding,
+        band,
+        levers,
+        notes,
+    })
+}
+
+/// Whether anything was promised to anybody.
+#[must_use]
+pub fn has_objectives(scenario: &Scenario) -> bool {
+    scenario.workload.classes.iter().any(|class| !class.slo.objectives.is_empty())
+}
+
+/// The load where the first objective is met with equality, or the saturated throughput where the system
+/// stops keeping up before; and the objective.
+fn estimate_of(found: &Found, axis: &LoadAxis) -> (Option<Estimate>, Option<String>) {
+    let limit = found.saturated_per_s.filter(|_| axis.is_rate() && found.first_failing.is_some());
+    match (&found.crossing, limit) {
+        (Some(crossing), Some(limit)) if limit.mean < crossing.load.mean => (Some(limit), None),
+        (Some(crossing), _) => (Some(crossing.load), Some(crossing.objective.clone())),
+        // Loads that hold up to the limit, of which the first beyond it does not.
+        (None, Some(limit)) if found.guaranteed.is_some() => (Some(limit), None),
+        (None, _) => (None, None),
+    }
+}
+
+fn point_at(points: &[(f64, Point)], load: f64) -> Option<&Point> {
+    points.iter().find(|(other, _)| *other == load).map(|(_, point)| point)
+}

@@ -1,0 +1,61 @@
+//! `summary.json` of a comparison.
+
+use serde::Serialize;
+
+use super::curve::Interval;
+use super::{SCHEMA_VERSION, Subject, pretty, subject};
+use crate::experiment::compare::{Change, Comparison};
+
+#[derive(Serialize)]
+struct CompareFile {
+    schema_version: u32,
+    kind: &'static str,
+    knee_version: &'static str,
+    a: Subject,
+    b: Subject,
+    replications: usize,
+    rows: Vec<RowBody>,
+    cautions: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct RowBody {
+    metric: String,
+    unit: &'static str,
+    a: Interval,
+    b: Interval,
+    difference: Interval,
+    change: &'static str,
+}
+
+/// `summary.json` of a comparison.
+///
+/// # Errors
+/// As [`super::run`].
+pub fn comparison(comparison: &Comparison) -> Result<String, serde_json::Error> {
+    pretty(&CompareFile {
+        schema_version: SCHEMA_VERSION,
+        kind: "comparison",
+        knee_version: env!("CARGO_PKG_VERSION"),
+        a: subject(&comparison.a.scenario),
+        b: subject(&comparison.b.scenario),
+        replications: comparison.a.runs.len().min(comparison.b.runs.len()),
+        rows: comparison
+            .rows
+            .iter()
+            .map(|row| RowBody {
+                metric: row.metric.clone(),
+                unit: row.unit,
+                a: Interval::from(&row.a),
+                b: Interval::from(&row.b),
+                difference: Interval::from(&row.difference),
+                change: match row.change {
+                    Change::Better => "better",
+                    Change::Worse => "worse",
+                    Change::NoneShown => "no difference shown",
+                },
+            })
+            .collect(),
+        cautions: comparison.cautions.clone(),
+    })
+}

@@ -1,0 +1,195 @@
+//! The capacity within objectives as a table of the loads that were tried, and the answer below it.
+
+use super::{Columns, Look, MAX_WIDTH, Tone, headline, labelled, wrapped};
+use crate::experiment::capacity::{Aim, Capacity, Lever, LeverOutcome, Setting, Tuning};
+use crate::experiment::{Point, SloVerdict, Verdict, objective};
+use crate::report::format::{self, ABSENT, chosen, interval, number};
+use crate::report::{provenance, reading};
+
+/// The whole answer of a capacity search.
+#[must_use]
+pub fn capacity(capacity: &Capacity, look: Look) -> String {
+    let mut lines = headline(&capacity.base, &provenance::arrivals(&capacity.base), look);
+    lines.push(String::new());
+    lines.extend(rows(capacity, look));
+    lines.push(String::new());
+    for (label, text) in answers(capacity) {
+        let tone = if label == "capacity" { Tone::Strong } else { Tone::Plain };
+        lines.extend(look.paint_all(tone, labelled(label, &text)));
+    }
+    lines.extend(levers(capacity));
+    for note in &capacity.notes {
+        lines.extend(labelled("note", note));
+    }
+    lines.push(String::new());
+    let statistics = statistics(capacity);
+    lines.extend(look.paint_all(Tone::Quiet, wrapped(&statistics, MAX_WIDTH)));
+    lines.join("\n") + "\n"
+}
+
+/// Replications, requests, warm-up and seed of the search.
+fn statistics(capacity: &Capacity) -> String {
+    let runs = || capacity.points.iter().map(|(_, point)| point.runs.len());
+    let completed: u64 =
+        capacity.points.iter().flat_map(|(_, point)| &point.runs).map(|run| run.totals.completed).sum();
+    let removed = capacity
+        .points
+        .iter()
+        .flat_map(|(_, point)| &point.runs)
+        .map(|run| run.window.start_s / run.window.run_s)
+        .fold(0.0, f64::max);
+    format!(
+        "{} to {} replications a load, on common random numbers; {} requests completed; ± is a 95 % Student \
+         interval; warm-up removed: at most {} % of a run; seed {}",
+        runs().min().unwrap_or(0),
+        runs().max().unwrap_or(0),
+        format::count(completed),
+        format::percent(removed),
+        capacity.base.seed
+    )
+}
+
+fn rows(capacity: &Capacity, look: Look) -> Vec<String> {
+    let header =
+        [capacity.axis.unit.as_str(), "replications", "requests a run", "worst value / limit", "state"];
+    let mut table = Columns::words_last(&header.map(str::to_owned), 0);
+    for (load, point) in &capacity.points {
+        table.row(&[
+            chosen(*load),
+            point.runs.len().to_string(),
+            point.runs.first().map_or(ABSENT.to_owned(), |run| format::count(run.totals.offered)),
+            worst(point),
+            state(point),
+        ]);
+    }
+    let lines = table.lines();
+    let first = lines.len().saturating_sub(capacity.points.len());
+    let tone = |place: usize| match place.checked_sub(first).and_then(|row| capacity.points.get(row)) {
+        Some((_, point)) if point.slo == SloVerdict::Met => Tone::Good,
+        Some((_, point)) if point.stability.verdict == Verdict::Unstable => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    lines.iter().enumerate().map(|(place, line)| look.paint(tone(place), line)).collect()
+}
+
+/// The largest value over its limit; withheld where the backlog grows.
+fn worst(point: &Point) -> String {
+    if point.stability.verdict == Verdict::Unstable {
+        return ABSENT.to_owned();
+    }
+    let margins = objective::margins(&point.scenario.workload.classes, &point.runs);
+    let worst = margins.iter().max_by(|a, b| a.ratio.upper().total_cmp(&b.ratio.upper()));
+    worst.map_or(ABSENT.to_owned(), |margin| interval(&margin.ratio))
+}
+
+fn state(point: &Point) -> String {
+    let state = reading::state(point);
+    match &point.slo {
+        SloVerdict::Met => format!("{state}, passes"),
+        SloVerdict::Missed { binding } => format!("{state}, fails: {binding}"),
+        SloVerdict::Unclear { binding } => format!("{state}, unclear: {binding}"),
+        SloVerdict::NoObjectives | SloVerdict::Unstable => state,
+    }
+}
+
+fn answers(capacity: &Capacity) -> Vec<(&'static str, String)> {
+    let unit = &capacity.axis.unit;
+    let load = |value: f64| reading::load(value, unit);
+    let bracket = match (capacity.guaranteed, capacity.first_failing) {
+        (Some(held), Some(failing)) => {
+            format!("{} guaranteed; first failing load {}", load(held), load(failing))
+        }
+        (Some(held), None) => format!("at least {}: every load that was tried passes", load(held)),
+        (None, Some(failing)) => format!("none: {} fails already", load(failing)),
+        (None, None) => "undecided".to_owned(),
+    };
+    let mut answers = vec![("capacity", bracket)];
+    if let Some(estimate) = &capacity.estimate {
+        let text = format!("{} {unit}, where the objectives are met with equality", interval(estimate));
+        answers.push(("estimate", text));
+    }
+    if let Some(band) = &capacity.band {
+        let text = format!(
+            "{} to {} {unit} if every step takes {:.1} % longer or shorter (the profile's largest held-out error)",
+            number(band.low),
+            number(band.high),
+            band.error * 100.0
+        );
+        answers.push(("profile band", text));
+    }
+    if let Some(binding) = &capacity.binding {
+        let resource = capacity.resource.as_ref().map_or(String::new(), |text| format!("; {text}"));
+        answers.push(("binding", format!("{}{resource}", binding.replace("<=", "≤"))));
+    }
+    if let Some(saturated) = &capacity.saturated_per_s {
+        answers.push(("saturated", format!("{} req/s completed with a full queue", interval(saturated))));
+    }
+    answers
+}
+
+fn levers(capacity: &Capacity) -> Vec<String> {
+    let Some(load) = capacity.first_failing else { return Vec::new() };
+    let mut label = format!("at {}", reading::load(load, &capacity.axis.unit));
+    let mut lines = Vec::new();
+    for lever in &capacity.levers {
+        lines.extend(labelled(&label, &lever_text(lever, capacity.base.gpus)));
+        label.clear();
+    }
+    lines
+}
+
+fn lever_text(lever: &Lever, gpus_now: u32) -> String {
+    let change = format!("{} = {}", lever.key, lever.value);
+    match &lever.outcome {
+        LeverOutcome::Impossible(reason) => format!("{change}: not possible ({reason})"),
+        LeverOutcome::Tried { passes, before, after, gpus } => {
+            let ratio = |value: &Option<f64>| value.map_or("unstable".to_owned(), number);
+            let verdict = if *passes { "PASSES" } else { "does not pass" };
+            let cost = if *gpus == gpus_now { String::new() } else { format!(", {gpus} GPUs") };
+            format!("{change}: {verdict} (worst value / limit {} -> {}{cost})", ratio(before), ratio(after))
+        }
+    }
+}
+
+/// The answer of `--tune`.
+#[must_use]
+pub fn tuning(tuning: &Tuning, look: Look) -> String {
+    let mut lines = headline(&tuning.base, &provenance::arrivals(&tuning.base), look);
+    lines.push(String::new());
+    let value = match tuning.aim {
+        Aim::Capacity => format!("capacity, {}", tuning.unit),
+        Aim::Throughput => format!("saturated, {}", tuning.unit),
+    };
+    let header = ["max_num_seqs", "max_num_batched_tokens", &value, "against the best"];
+    let mut table = Columns::words_last(&header.map(str::to_owned), 0);
+    for (place, setting) in tuning.settings.iter().enumerate() {
+        table.row(&[
+            setting.max_num_seqs.to_string(),
+            setting.max_num_batched_tokens.to_string(),
+            setting.value.as_ref().map_or(ABSENT.to_owned(), interval),
+            remark(tuning, place, setting),
+        ]);
+    }
+    lines.extend(table.lines());
+    lines.push(String::new());
+    let answer = match tuning.chosen.map(|place| &tuning.settings[place]) {
+        Some(chosen) => format!(
+            "max_num_seqs = {}, max_num_batched_tokens = {}: nearest to the scenario's own ({}, {}) of those \
+             not shown to be worse than the best",
+            chosen.max_num_seqs, chosen.max_num_batched_tokens, tuning.own.0, tuning.own.1
+        ),
+        None => "no setting meets the objectives at any load".to_owned(),
+    };
+    lines.extend(look.paint_all(Tone::Strong, labelled("setting", &answer)));
+    lines.join("\n") + "\n"
+}
+
+fn remark(tuning: &Tuning, place: usize, setting: &Setting) -> String {
+    let text = match setting.value {
+        None => "no load meets the objectives",
+        Some(_) if tuning.best == Some(place) => "best",
+        Some(_) if setting.shown_worse => "worse",
+        Some(_) => "no difference shown",
+    };
+    if tuning.chosen == Some(place) { format!("{text}  <- choose") } else { text.to_owned() }
+}

@@ -1,0 +1,62 @@
+//! Two scenarios side by side, and what their difference shows.
+
+use super::{Columns, Look, MAX_WIDTH, Tone, headline, labelled, wrapped};
+use crate::experiment::Estimate;
+use crate::experiment::compare::{Change, Comparison, Row};
+use crate::report::format::{ABSENT, interval};
+use crate::report::provenance;
+
+/// The whole answer of a comparison.
+#[must_use]
+pub fn comparison(comparison: &Comparison, look: Look) -> String {
+    let mut lines = Vec::new();
+    for (name, point) in [("A", &comparison.a), ("B", &comparison.b)] {
+        let load =
+            format!("{}, {}", provenance::arrivals(&point.scenario), provenance::load(&point.scenario));
+        for (place, line) in headline(&point.scenario, &load, look).into_iter().enumerate() {
+            lines.push(if place == 0 { format!("{name}  {line}") } else { format!("   {line}") });
+        }
+    }
+    lines.push(String::new());
+    let header = ["metric", "unit", "A", "B", "B - A", "%", "B is"].map(str::to_owned);
+    let mut table = Columns::words_last(&header, 2);
+    for row in &comparison.rows {
+        table.row(&cells(row));
+    }
+    lines.extend(table.lines());
+    lines.push(String::new());
+    for caution in &comparison.cautions {
+        lines.extend(look.paint_all(Tone::Strong, labelled("caution", caution)));
+    }
+    let pairs = comparison.a.runs.len().min(comparison.b.runs.len());
+    let statistics = format!(
+        "paired over {pairs} replications on common random numbers; ± is a 95 % Student interval, each metric's \
+         own; seed {}",
+        comparison.a.scenario.seed
+    );
+    lines.extend(look.paint_all(Tone::Quiet, wrapped(&statistics, MAX_WIDTH)));
+    lines.join("\n") + "\n"
+}
+
+fn cells(row: &Row) -> [String; 7] {
+    let percent = row.relative().map_or(ABSENT.to_owned(), |relative| {
+        interval(&Estimate {
+            mean: relative.mean * 100.0,
+            half_width: relative.half_width.map(|half_width| half_width * 100.0),
+        })
+    });
+    let change = match row.change {
+        Change::Better => "better",
+        Change::Worse => "worse",
+        Change::NoneShown => "no difference shown",
+    };
+    [
+        row.metric.clone(),
+        row.unit.to_owned(),
+        interval(&row.a),
+        interval(&row.b),
+        interval(&row.difference),
+        percent,
+        change.to_owned(),
+    ]
+}

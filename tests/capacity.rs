@@ -1,0 +1,180 @@
+//! Capacity and stability against theory, over many seeds.
+//!
+//! The default tests take few seeds; the long ones take 200 each:
+//! `cargo test --release --test capacity -- --ignored --nocapture`.
+
+use knee::catalog::Catalog;
+use knee::experiment::capacity::{self, Capacity, Effort};
+use knee::experiment::{Silent, Verdict, run_point};
+use knee::queueing::Mmc;
+use knee::scenario::{Document, Override};
+use rayon::prelude::*;
+
+/// Four servers of 10 requests per second each; 95 % of the requests wait at most 0.2 s.
+const MMC: &str = r#"
+name = "M/M/4"
+[engine]
+name = "synthetic"
+servers = 4
+service_time = { exponential = { mean_s = 0.1 } }
+[arrivals.poisson]
+rate_per_s = 10
+[[class]]
+name = "all"
+slo = { queue_p95_ms = 200 }
+"#;
+const SERVERS: u32 = 4;
+const LIMIT_S: f64 = 0.2;
+
+/// The rate at which exactly 95 % wait at most the limit, by bisection on Erlang's formula.
+fn exact_capacity() -> f64 {
+    let (mut low, mut high) = (1.0, 39.999);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        let late = Mmc::new(middle, 10.0, SERVERS).expect("below saturation").wait_tail(LIMIT_S);
+        if late > 0.05 { high = middle } else { low = middle }
+    }
+    low
+}
+
+fn seeded(text: &str, seed: u64) -> Document {
+    let seed = Override::new("seed", &seed.to_string());
+    Document::parse(text, None).and_then(|document| document.with_overrides(&[seed])).expect("a scenario")
+}
+
+fn capacity_of(seed: u64) -> Capacity {
+    let (document, catalog) = (seeded(MMC, seed), Catalog::default());
+    capacity::capacity(&document, &catalog, None, Effort::default(), &Silent).expect("a capacity")
+}
+
+#[derive(Default, Debug)]
+struct Score {
+    covered: usize,
+    exceeded: usize,
+    widest: f64,
+    bias: f64,
+    loosest: f64,
+    most_replications: usize,
+}
+
+fn score(seeds: u64) -> Score {
+    let exact = exact_capacity();
+    let found: Vec<Capacity> = (0..seeds).into_par_iter().map(|seed| capacity_of(1_000 + seed)).collect();
+    let mut score = Score::default();
+    for capacity in &found {
+        let estimate = capacity.estimate.expect("it crosses");
+        let half_width = estimate.half_width.expect("several replications");
+        let held = capacity.guaranteed.expect("some load passes");
+        let failing = capacity.first_failing.expect("some load fails");
+        score.covered += usize::from((estimate.mean - exact).abs() <= half_width);
+        score.exceeded += usize::from(held > exact);
+        score.widest = score.widest.max(half_width / estimate.mean);
+        score.loosest = score.loosest.max(failing / held - 1.0);
+        score.bias += (estimate.mean / exact - 1.0) / seeds as f64;
+        let runs = capacity.points.iter().map(|(_, point)| point.runs.len()).max().unwrap_or(0);
+        score.most_replications = score.most_replications.max(runs);
+    }
+    println!("{seeds} seeds against {exact:.3} req/s: {score:?}");
+    score
+}
+
+#[test]
+fn the_capacity_of_an_mmc_queue_is_that_of_erlangs_formula() {
+    let score = score(20);
+    assert!(score.covered >= 16, "{score:?}");
+    assert!(score.exceeded <= 3, "{score:?}");
+    assert!(score.widest <= 0.03, "{score:?}");
+    assert!(score.loosest <= 0.0501, "{score:?}");
+}
+
+#[test]
+#[ignore = "200 seeds"]
+fn capacity_intervals_cover_at_their_nominal_rate() {
+    let score = score(200);
+    assert!((184..=196).contains(&score.covered), "{score:?}");
+    assert!(score.exceeded <= 10, "{score:?}");
+    assert!(score.widest <= 0.03, "{score:?}");
+}
+
+const MM1: &str = r#"
+name = "M/M/1"
+[engine]
+name = "synthetic"
+servers = 1
+service_time = { exponential = { mean_s = 0.1 } }
+[arrivals.poisson]
+rate_per_s = 10
+"#;
+
+/// A language-model server with short fixed lengths; its own saturated throughput is its capacity.
+const LLM: &str = r#"
+name = "LLM"
+[model]
+name = "llama-3.1-8b"
+[hardware]
+gpu = "h100-sxm"
+[engine]
+name = "vllm"
+version = "0.23"
+[arrivals.poisson]
+rate_per_s = 10
+[[class]]
+name = "chat"
+input_tokens = { lognormal = { mean = 512, p99 = 4096 } }
+output_tokens = { lognormal = { mean = 200, p99 = 1000 } }
+"#;
+
+/// Verdicts (stable, unstable) of `seeds` points at `rate_per_s`.
+fn verdicts(text: &str, rate_per_s: f64, seeds: u64) -> (u64, u64) {
+    let count = |wanted: Verdict, verdicts: &[Verdict]| {
+        verdicts.iter().filter(|verdict| **verdict == wanted).count() as u64
+    };
+    let catalog = Catalog::default();
+    let verdicts: Vec<Verdict> = (0..seeds)
+        .into_par_iter()
+        .map(|seed| {
+            let rate = Override::new("arrivals.poisson.rate_per_s", &format!("{rate_per_s:?}"));
+            let document = seeded(text, 5_000 + seed).with_overrides(&[rate]).expect("a known key");
+            let scenario = document.scenario(&catalog).expect("a scenario");
+            run_point(&scenario).expect("it runs").stability.verdict
+        })
+        .collect();
+    (count(Verdict::Stable, &verdicts), count(Verdict::Unstable, &verdicts))
+}
+
+/// The saturated throughput of the language-model server, from one long backlog.
+fn llm_capacity() -> f64 {
+    let many = [Override::new("run.replications", "200"), Override::new("run.requests", "20000")];
+    let document = seeded(LLM, 77).with_overrides(&many).expect("known keys");
+    let scenario = document.scenario(&Catalog::default()).expect("a scenario");
+    let saturation = knee::experiment::saturate(&scenario).expect("it runs").expect("it completes");
+    println!("saturated: {:?}", saturation.completed_per_s);
+    saturation.completed_per_s.mean
+}
+
+/// At 0.9, 1.1 and exactly at capacity.
+fn judge_stability(name: &str, text: &str, capacity_per_s: f64, seeds: u64) {
+    let shares = [0.9, 1.1, 1.0].map(|share| verdicts(text, share * capacity_per_s, seeds));
+    let [(below, _), (_, above), (at, at_unstable)] = shares;
+    println!(
+        "{name}, {seeds} seeds: at 0.9 stable {below}, at 1.1 unstable {above}, at capacity stable {at} \
+         and unstable {at_unstable}"
+    );
+    assert!(below * 100 >= 95 * seeds, "{name}: {below} of {seeds} stable at 0.9");
+    assert!(above * 100 >= 95 * seeds, "{name}: {above} of {seeds} unstable at 1.1");
+    assert!(at * 100 <= 5 * seeds, "{name}: {at} of {seeds} stable at capacity");
+}
+
+#[test]
+fn stability_is_told_on_both_sides_of_capacity() {
+    judge_stability("M/M/1", MM1, 10.0, 10);
+    judge_stability("M/M/4", MMC, 40.0, 10);
+}
+
+#[test]
+#[ignore = "200 seeds on three systems"]
+fn stability_is_told_at_its_nominal_rate() {
+    judge_stability("M/M/1", MM1, 10.0, 200);
+    judge_stability("M/M/4", MMC, 40.0, 200);
+    judge_stability("LLM", LLM, llm_capacity(), 200);
+}
