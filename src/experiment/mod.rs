@@ -1,6 +1,7 @@
 //! Questions asked of many runs: replications of a point, sweeps over grids, readings of a curve.
 
 pub mod binding;
+mod combinations;
 mod estimate;
 pub mod objective;
 mod point;
@@ -9,6 +10,7 @@ mod saturation;
 mod stability;
 mod sweep;
 
+pub use combinations::{Combination, load_axis, others};
 pub use estimate::{Estimate, LEVEL};
 pub use objective::SloVerdict;
 pub use point::{Point, observe, run_once, run_point};

@@ -18,7 +18,7 @@ use crate::scenario::Scenario;
 /// What a set of files came from.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
-    /// `run`, `sweep`, `explain`.
+    /// `run`, `sweep`.
     pub command: &'static str,
     /// Everything that the result depends on besides this version and the calibration data, as text: the scenario
     /// file and the overrides.
@@ -62,19 +62,14 @@ pub fn write_sweep(dir: &Path, result: &SweepResult, origin: Origin) -> Result<V
     staged.finish(&result.base, origin)
 }
 
-/// The roofline picture of `knee explain`.
+/// The roofline picture of `knee explain`; no manifest, which would replace that of a sweep in the same folder.
 ///
 /// # Errors
 /// As [`write_run`].
-pub fn write_roofline(
-    dir: &Path,
-    scenario: &Scenario,
-    picture: Picture,
-    origin: Origin,
-) -> Result<Vec<String>, WriteError> {
+pub fn write_roofline(dir: &Path, picture: Picture) -> Result<Vec<String>, WriteError> {
     let mut staged = Staged::new(dir)?;
     staged.charts(&[("roofline", picture)])?;
-    staged.finish(scenario, origin)
+    staged.move_into_place()
 }
 
 /// Files that are written but not yet in place.
@@ -114,6 +109,10 @@ impl Staged {
     fn finish(mut self, scenario: &Scenario, origin: Origin) -> Result<Vec<String>, WriteError> {
         let manifest = manifest(scenario, origin, &self.names);
         self.text("manifest.json", (serde_json::to_string_pretty(&manifest)? + "\n").as_bytes())?;
+        self.move_into_place()
+    }
+
+    fn move_into_place(mut self) -> Result<Vec<String>, WriteError> {
         for name in &self.names {
             let target = self.dir.join(name);
             fs::rename(self.staging.join(name), &target).map_err(|source| io_error(&target, source))?;

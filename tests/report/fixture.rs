@@ -200,6 +200,7 @@ pub fn sweep() -> SweepResult {
         axes: vec!["arrivals.poisson.rate_per_s".into()],
         points,
         unfit: Vec::new(),
+        combinations: Vec::new(),
         reading: Some(CurveReading {
             load_unit: "req/s",
             capacity: Some(SloCapacity {

@@ -161,6 +161,8 @@ struct Options {
     block_size: Option<Tokens>,
     kv_dtype: Dtype,
     enable_chunked_prefill: Option<bool>,
+    /// The scenario says itself that no prefix is cached.
+    prefix_caching_off: bool,
     num_gpu_blocks_override: Option<u32>,
     scheduling_policy: SchedulingPolicy,
     watermark: Option<f64>,
@@ -171,7 +173,7 @@ impl Options {
     /// `None` if one of them is wrong.
     fn read<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> Option<Self> {
         let before = reader.problems.len();
-        not_built(reader, engine);
+        let prefix_caching_off = not_built(reader, engine);
         let options = Self {
             tensor_parallel_size: reader.integer(engine, &keys::TENSOR_PARALLEL_SIZE).unwrap_or(1),
             max_num_seqs: reader.integer(engine, &keys::MAX_NUM_SEQS),
@@ -184,6 +186,7 @@ impl Options {
                 _ => Dtype::Bf16,
             },
             enable_chunked_prefill: reader.boolean(engine, &keys::ENABLE_CHUNKED_PREFILL),
+            prefix_caching_off,
             num_gpu_blocks_override: reader.integer(engine, &keys::NUM_GPU_BLOCKS_OVERRIDE),
             scheduling_policy: match reader.choice(engine, &keys::SCHEDULING_POLICY) {
                 Some("priority") => SchedulingPolicy::Priority,
@@ -211,8 +214,8 @@ impl Options {
         defaults.gpu_memory_utilization =
             self.gpu_memory_utilization.unwrap_or(defaults.gpu_memory_utilization);
         defaults.block_size = self.block_size.unwrap_or(defaults.block_size);
-        // Accepted only as off, and independent prompts share no prefix.
-        defaults.enable_prefix_caching = false;
+        // Not simulated (see `not_built`): the default is kept only to say what is left out.
+        defaults.enable_prefix_caching &= !self.prefix_caching_off;
         if let Some(watermark) = self.watermark {
             if !defaults.watermark_option {
                 let message = format!("{} {} has no option `watermark`", defaults.engine, defaults.version);
@@ -282,8 +285,9 @@ fn max_model_len<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> MaxModelL
     }
 }
 
-/// Keys whose mechanism is not built are accepted at the value that means "off".
-fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) {
+/// Keys whose mechanism is not built are accepted at the value that means "off"; says whether prefix caching
+/// was turned off so.
+fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> bool {
     let refuse = |reader: &mut Reader<'d>, key: &'static Key, off: &str| {
         let problem = Problem::new(engine.place(key), format!("`engine.{}` is not built yet", key.name));
         reader.problem(problem.label(format!("only {off} is possible")));
@@ -293,11 +297,14 @@ fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) {
             refuse(reader, key, "1");
         }
     }
-    for key in [&keys::ENABLE_EXPERT_PARALLEL, &keys::ENABLE_PREFIX_CACHING] {
-        if reader.boolean(engine, key) == Some(true) {
-            refuse(reader, key, "false");
-        }
+    if reader.boolean(engine, &keys::ENABLE_EXPERT_PARALLEL) == Some(true) {
+        refuse(reader, &keys::ENABLE_EXPERT_PARALLEL, "false");
     }
+    let prefix_caching = reader.boolean(engine, &keys::ENABLE_PREFIX_CACHING);
+    if prefix_caching == Some(true) {
+        refuse(reader, &keys::ENABLE_PREFIX_CACHING, "false");
+    }
+    prefix_caching == Some(false)
 }
 
 fn check_parallelism(reader: &mut Reader<'_>, engine: &Section<'_>, model: &Model, gpu: &Hardware, tp: u32) {
