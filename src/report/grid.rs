@@ -27,7 +27,9 @@ pub fn curves(result: &SweepResult) -> Vec<Curve<'_>> {
         let others = experiment::others(&point.coordinates, load);
         match curves.iter_mut().find(|curve| curve.others == others) {
             Some(curve) => curve.points.push(point),
-            None => curves.push(Curve { name: name(&result.axes, load, &others), others, points: vec![point] }),
+            None => {
+                curves.push(Curve { name: name(&result.axes, load, &others), others, points: vec![point] })
+            }
         }
     }
     curves

@@ -35,15 +35,14 @@ pub fn price(scenario: &Scenario) -> Option<Price> {
 }
 
 impl Price {
-    /// `$2.99 per GPU-hour, dstack, 2024-11`: who and when, without how it was worked out.
+    /// `$2.99 per GPU-hour, dstack, 2024-11` or `$2.50 per GPU-hour from the scenario`: who and when, without how it was worked out.
     #[must_use]
     pub fn in_words(&self) -> String {
         let who = self.source.split([',', ';', '(']).next().unwrap_or_default().trim();
-        let mut text = format!("${:.2} per GPU-hour, {who}", self.usd_per_gpu_hour);
-        if let Some(date) = &self.date {
-            text += &format!(", {date}");
+        match &self.date {
+            Some(date) => format!("${:.2} per GPU-hour, {who}, {date}", self.usd_per_gpu_hour),
+            None => format!("${:.2} per GPU-hour from {who}", self.usd_per_gpu_hour),
         }
-        text
     }
 }
 
@@ -72,11 +71,7 @@ pub fn economics(point: &Point) -> Option<Economics> {
         let relative = per_gpu_hour.half_width.map(|half| half / per_gpu_hour.mean);
         Estimate { mean, half_width: relative.map(|relative| relative * mean) }
     });
-    Some(Economics {
-        output_tokens_per_gpu_hour: per_gpu_hour,
-        usd_per_million_output_tokens: usd,
-        price,
-    })
+    Some(Economics { output_tokens_per_gpu_hour: per_gpu_hour, usd_per_million_output_tokens: usd, price })
 }
 
 /// Dollars for a million output tokens where the deployment can go on like that: at stable loads and for

@@ -130,7 +130,8 @@ pub fn load(value: f64, unit: &str) -> String {
 /// How many requests were refused and why, a sentence for each reason; over whole runs.
 #[must_use]
 pub fn refusals(points: &[Point]) -> Vec<String> {
-    let sum = |value: fn(&RunSummary) -> u64| points.iter().map(|point| fold::total(point, value)).sum::<u64>();
+    let sum =
+        |value: fn(&RunSummary) -> u64| points.iter().map(|point| fold::total(point, value)).sum::<u64>();
     let reasons = [
         (sum(|run| run.totals.rejected_too_long), "longer than max_model_len or the whole KV pool"),
         (sum(|run| run.totals.rejected_queue_full), "the queue was full"),

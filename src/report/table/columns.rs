@@ -109,7 +109,9 @@ fn columns(result: &SweepResult) -> Vec<Column> {
         }));
     }
     if (batches || grid::is_grid(result)) && any(&|point| money::usd_per_million(point).is_some()) {
-        columns.push(of_point("$ per M\noutput", NEVER, |point| shown(money::usd_per_million(point), format::mean)));
+        columns.push(of_point("$ per M\noutput", NEVER, |point| {
+            shown(money::usd_per_million(point), format::mean)
+        }));
     }
     if any(&|point| fold::refused_share(point) > 0.0) {
         columns.push(of_point("refused\n%", NEVER, |point| match fold::refused_share(point) {
@@ -209,11 +211,7 @@ fn shown_metrics(result: &SweepResult) -> Vec<Metric> {
     metrics
 }
 
-fn rate(
-    row: &Row,
-    pick: fn(&crate::metrics::Group) -> f64,
-    text: impl Fn(&Estimate) -> String,
-) -> String {
+fn rate(row: &Row, pick: fn(&crate::metrics::Group) -> f64, text: impl Fn(&Estimate) -> String) -> String {
     shown(fold::group_value(row.point, row.part, |group| Some(pick(group))), text)
 }
 

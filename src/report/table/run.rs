@@ -287,7 +287,8 @@ fn objectives(point: &Point) -> Option<String> {
         SloVerdict::Missed { binding } => Some(format!("missed: {binding}")),
         SloVerdict::Unclear { binding } => {
             let margins = objective::margins(&point.scenario.workload.classes, &point.runs);
-            let bound = margins.iter().any(|margin| margin.objective == *binding && margin.ratio.upper() > 1.0);
+            let bound =
+                margins.iter().any(|margin| margin.objective == *binding && margin.ratio.upper() > 1.0);
             let why = if bound { " passes, its confidence bound does not" } else { "" };
             Some(format!("not shown to hold: {binding}{why}"))
         }

@@ -75,8 +75,7 @@ fn notes(result: &SweepResult) -> Vec<String> {
 /// One line for each curve of a grid: capacity, stability limit and knee.
 fn combinations(result: &SweepResult) -> Vec<String> {
     let unit = result.combinations.first().map_or("", |one| one.reading.load_unit);
-    let names =
-        ["capacity", "first failing", "stable to", "unstable from", "saturated", "knee"];
+    let names = ["capacity", "first failing", "stable to", "unstable from", "saturated", "knee"];
     let mut header = vec!["\ncombination".to_owned()];
     header.extend(names.map(|name| {
         let unit = if name == "saturated" { "req/s" } else { unit };
@@ -90,7 +89,8 @@ fn combinations(result: &SweepResult) -> Vec<String> {
         let capacity = reading.capacity.as_ref();
         let limit = reading.stability_limit.as_ref();
         let guaranteed = capacity.and_then(|capacity| capacity.guaranteed);
-        let at = curve.points.iter().find(|point| guaranteed.is_some() && grid::load(result, point) == guaranteed);
+        let at =
+            curve.points.iter().find(|point| guaranteed.is_some() && grid::load(result, point) == guaranteed);
         dollars.push(at.and_then(|point| money::usd_per_million(point)));
         rows.push(vec![
             curve.name,
