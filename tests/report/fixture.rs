@@ -266,7 +266,7 @@ pub fn fleet() -> SweepResult {
 pub fn two_classes() -> SweepResult {
     let second = "[[class]]\nname = \"summary\"\ninput_tokens = { constant = 4000 }\n\
                   output_tokens = { constant = 150 }\nslo = { e2e_p99_ms = 60000 }\n[run]";
-    let text = SCENARIO.replace("[run]", second);
+    let text = SCENARIO.replace("[run]", second).replace("\ninput_tokens", "\nshare = 0.5\ninput_tokens");
     let mut result = sweep();
     for point in &mut result.points {
         point.scenario = changed("arrivals.poisson.rate_per_s", &point.coordinates[0], &text);

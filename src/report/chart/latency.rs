@@ -104,7 +104,7 @@ fn name_lines(
     };
     let mut labels: Vec<EndLabel> = series.iter().filter_map(label).collect();
     let goal_names = goals.iter().map(|goal| EndLabel {
-        at: (frame.right - 6.0, frame.y_at(goal.limit_ms)),
+        at: (frame.right, frame.y_at(goal.limit_ms)),
         text: goal.text.clone(),
         colour: goal.colour,
         bold: false,
@@ -112,7 +112,7 @@ fn name_lines(
     let region = unstable.map_or(0.0, |from| frame.x_at(from));
     let ends = labels.iter().fold(region, |column, label| column.max(label.at.0));
     let inside = unstable.is_some() && frame.right - ends > NAMES_WIDTH;
-    let column = if inside { ends } else { frame.right - 6.0 };
+    let column = if inside { ends } else { frame.right };
     for label in &mut labels {
         label.at.0 = column;
     }
