@@ -137,6 +137,10 @@ fn name_knee_and_capacity(
         for spot in spots.iter().filter(|spot| reading::axis_load(spot.point) == Some(load)) {
             let at = frame.at(spot.speed, spot.throughput);
             picture.ring(at, RING, colour);
+            // The heart of the ring must not look like a point that misses its objectives.
+            if meets(spot.point) {
+                picture.dot(at, RING * 0.4, CURVES[0]);
+            }
             let text = format!("{name}, {}", reading::load(load, reading.load_unit));
             places.name(picture, frame, at, &text, colour, true);
         }
