@@ -20,8 +20,7 @@ pub(super) fn run(common: &Common, console: &Console) -> Result<Outcome, Failure
     };
     console.result(&text)?;
     if let Some(picture) = explain::roofline(&scenario) {
-        let origin = inputs.origin("explain");
-        write_files(common, console, |dir| files::write_roofline(dir, &scenario, picture, origin))?;
+        write_files(common, console, |dir| files::write_roofline(dir, picture))?;
     }
     Ok(Outcome::Done)
 }

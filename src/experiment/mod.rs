@@ -3,6 +3,7 @@
 
 pub mod binding;
 pub mod capacity;
+mod combinations;
 pub mod compare;
 mod estimate;
 pub mod objective;
@@ -15,6 +16,7 @@ mod saturation;
 mod stability;
 mod sweep;
 
+pub use combinations::{Combination, load_axis, others};
 pub use estimate::{Estimate, LEVEL};
 pub use objective::SloVerdict;
 pub use point::{Point, observe, run_once, run_point};

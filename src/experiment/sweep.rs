@@ -6,6 +6,7 @@
 
 use rayon::prelude::*;
 
+use super::combinations::{Combination, read_combinations};
 use super::point::{Point, run_once};
 use super::reading::{CurveReading, read_curve};
 use crate::catalog::Catalog;
@@ -42,6 +43,8 @@ pub struct SweepResult {
     pub unfit: Vec<(Vec<AxisValue>, String)>,
     /// Present where the only axis is a load.
     pub reading: Option<CurveReading>,
+    /// In a grid with one load among its axes: the reading of each combination of the others.
+    pub combinations: Vec<Combination>,
 }
 
 /// Why a sweep could not be done.
@@ -109,8 +112,9 @@ pub fn sweep(
         [axis] => read_curve(&axis.key, &points)?,
         _ => None,
     };
-    let axes = axes.into_iter().map(|axis| axis.key).collect();
-    Ok(SweepResult { base, axes, points, unfit, reading })
+    let axes: Vec<String> = axes.into_iter().map(|axis| axis.key).collect();
+    let combinations = read_combinations(&axes, &points)?;
+    Ok(SweepResult { base, axes, points, unfit, reading, combinations })
 }
 
 /// How many points the axes make.

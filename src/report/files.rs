@@ -23,7 +23,7 @@ use crate::scenario::Scenario;
 /// What a set of files came from.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
-    /// `run`, `sweep`, `plan`, `explain`.
+    /// `run`, `sweep`, `plan`, `capacity`, `compare`.
     pub command: &'static str,
     /// Everything that the result depends on besides this version and the calibration data, as text: the scenario
     /// file and the overrides.
@@ -110,19 +110,14 @@ pub fn write_comparison(
     staged.finish(&comparison.a.scenario, origin)
 }
 
-/// The roofline picture of `knee explain`.
+/// The roofline picture of `knee explain`; no manifest, which would replace that of a sweep in the same folder.
 ///
 /// # Errors
 /// As [`write_run`].
-pub fn write_roofline(
-    dir: &Path,
-    scenario: &Scenario,
-    picture: Picture,
-    origin: Origin,
-) -> Result<Vec<String>, WriteError> {
+pub fn write_roofline(dir: &Path, picture: Picture) -> Result<Vec<String>, WriteError> {
     let mut staged = Staged::new(dir)?;
     staged.charts(&[("roofline", picture)])?;
-    staged.finish(scenario, origin)
+    staged.move_into_place()
 }
 
 /// Files whose bytes are ready, such as those of an import.

@@ -6,7 +6,7 @@
 use crate::engine::Server;
 use crate::experiment::{Estimate, Point, Verdict};
 use crate::metrics::{Group, Latency, ReplicaSummary, RunMode, RunSummary, latency_of};
-use crate::workload::Metric;
+use crate::workload::{Arrivals, Metric};
 
 /// Whether steady-state latencies of this point mean anything.
 ///
@@ -20,6 +20,19 @@ pub fn shows_latency(point: &Point) -> bool {
 #[must_use]
 pub fn is_benchmark(point: &Point) -> bool {
     point.scenario.run.mode == RunMode::Benchmark
+}
+
+/// Whether all requests are there at once: a job that ends, without a load that could be stable or not.
+#[must_use]
+pub fn is_finite_batch(point: &Point) -> bool {
+    matches!(point.scenario.workload.arrivals, Arrivals::AllAtOnce)
+}
+
+/// The share of requests that were refused, over whole runs; 0 where none were.
+#[must_use]
+pub fn refused_share(point: &Point) -> f64 {
+    let refused = total(point, |run| run.totals.rejected_too_long + run.totals.rejected_queue_full);
+    refused as f64 / total(point, |run| run.totals.offered).max(1) as f64
 }
 
 /// Mean and interval of a value over the replications that have it; `None` where none has.

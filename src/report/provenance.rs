@@ -2,7 +2,7 @@
 
 use crate::catalog::Standing;
 use crate::engine::{Server, SyntheticServer};
-use crate::experiment::{Point, Verdict};
+use crate::experiment::{Point, SweepResult, Verdict};
 use crate::metrics::RunMode;
 use crate::report::fold;
 use crate::report::format::{self, chosen, count, counted};
@@ -15,23 +15,100 @@ pub const INTERVAL_LEVEL_PERCENT: u32 = 95;
 /// Model, weight type, GPU x tensor parallelism x replicas, engine and version; or the synthetic server.
 #[must_use]
 pub fn deployment(scenario: &Scenario) -> String {
-    match (&scenario.serving, &scenario.system.server) {
-        (Some(serving), _) => serving_line(serving, scenario.system.replicas),
-        (None, Server::Synthetic(server)) => synthetic_line(server, scenario.system.replicas),
-        (None, Server::Llm(_)) => counted(u64::from(scenario.system.replicas), "replica"),
+    deployment_of(&[scenario])
+}
+
+/// The deployment that scenarios share; what they differ in is given as a range or a choice, never as one
+/// of its values.
+#[must_use]
+pub fn deployment_of(scenarios: &[&Scenario]) -> String {
+    let servings: Vec<&Serving> = scenarios.iter().filter_map(|one| one.serving.as_deref()).collect();
+    let replicas = range(scenarios.iter().map(|scenario| scenario.system.replicas));
+    let several = replicas != "1";
+    if servings.is_empty() || servings.len() < scenarios.len() {
+        return synthetic_of(scenarios, &replicas);
+    }
+    let of = |value: &dyn Fn(&Serving) -> String| choice(servings.iter().map(|serving| value(serving)));
+    let mut gpus = of(&|serving| serving.hardware.title.clone());
+    let tp = range(servings.iter().map(|serving| serving.tensor_parallel_size));
+    if tp != "1" {
+        gpus += &format!(" x{tp} (tensor parallel)");
+    }
+    if several {
+        gpus += &format!(", {replicas} replicas");
+    }
+    let model = of(&|serving| serving.model.name.clone());
+    let dtype = of(&|serving| serving.weight_dtype.name().to_owned());
+    format!("{model} {dtype} on {gpus}, {}", of(&|serving| engine_version(serving)))
+}
+
+fn synthetic_of(scenarios: &[&Scenario], replicas: &str) -> String {
+    let line = |scenario: &&Scenario| match &scenario.system.server {
+        Server::Synthetic(server) => synthetic_line(server, scenario.system.replicas),
+        Server::Llm(_) => "a language-model server".to_owned(),
+    };
+    match distinct(scenarios.iter().map(line)).as_slice() {
+        [only] => only.clone(),
+        _ if replicas == "1" => "synthetic servers that differ".to_owned(),
+        _ => format!("synthetic servers, {replicas} replicas"),
     }
 }
 
-fn serving_line(serving: &Serving, replicas: u32) -> String {
-    let tp = serving.tensor_parallel_size;
-    let mut gpus = serving.hardware.title.clone();
-    if tp > 1 {
-        gpus += &format!(" x{tp} (tensor parallel)");
+/// Every value once, in the order of first appearance.
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for value in values {
+        if !kept.contains(&value) {
+            kept.push(value);
+        }
     }
-    if replicas > 1 {
-        gpus += &format!(", {replicas} replicas");
+    kept
+}
+
+/// `4` or `2 to 6`.
+fn range(values: impl Iterator<Item = u32> + Clone) -> String {
+    match (values.clone().min(), values.max()) {
+        (Some(low), Some(high)) if low < high => format!("{} to {}", count(low.into()), count(high.into())),
+        (low, _) => count(low.unwrap_or(0).into()),
     }
-    format!("{} {} on {gpus}, {}", serving.model.name, serving.weight_dtype.name(), engine_version(serving))
+}
+
+/// `a`, `a or b`, `a, b or c`.
+fn choice(values: impl Iterator<Item = String>) -> String {
+    let values = distinct(values);
+    match values.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// The scenarios that a sweep ran, or its base if it ran none.
+#[must_use]
+pub fn scenarios(result: &SweepResult) -> Vec<&Scenario> {
+    if result.points.is_empty() {
+        return vec![&result.base];
+    }
+    result.points.iter().map(|point| &point.scenario).collect()
+}
+
+/// How requests arrive in a sweep: every way once.
+#[must_use]
+pub fn arrivals_of(scenarios: &[&Scenario]) -> String {
+    choice(scenarios.iter().map(|scenario| arrivals(scenario)))
+}
+
+/// The profiles of a sweep, each once.
+#[must_use]
+pub fn profiles_of(scenarios: &[&Scenario]) -> Vec<String> {
+    distinct(scenarios.iter().filter_map(|scenario| profile(scenario)))
+}
+
+/// What the engine does by default and the simulation does not.
+#[must_use]
+pub fn left_out(scenarios: &[&Scenario]) -> Option<&'static str> {
+    let mut servings = scenarios.iter().filter_map(|scenario| scenario.serving.as_deref());
+    servings.any(|serving| serving.engine.enable_prefix_caching).then_some("prefix caching not simulated")
 }
 
 fn synthetic_line(server: &SyntheticServer, replicas: u32) -> String {

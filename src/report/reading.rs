@@ -1,12 +1,10 @@
 //! What a result says in words: objectives, the finding, what a token costs at capacity.
 
-use crate::experiment::objective::in_words;
 use crate::experiment::{self, CurveReading, Point, SloVerdict, StabilityLimit, SweepResult, Verdict};
-use crate::report::fold::{self, Part};
-use crate::report::format::{self, chosen, number};
+use crate::metrics::RunSummary;
+use crate::report::fold;
+use crate::report::format::{self, chosen, counted};
 use crate::workload::{Metric, Objective, Statistic};
-
-const SECONDS_PER_HOUR: f64 = 3600.0;
 
 /// The metric's name as users know it; end-to-end latency keeps vLLM's abbreviation only in its own table.
 #[must_use]
@@ -37,15 +35,23 @@ pub fn quantity_name(metric: Metric, statistic: Statistic) -> String {
     format!("{} {}", metric_name(metric), statistic_name(statistic)).trim_end().to_owned()
 }
 
-/// `TTFT p99 ≤ 500 ms`.
+/// `TTFT p99 ≤ 500 ms`, `E2E ≤ 60,000 ms for 99 % of requests`.
 #[must_use]
 pub fn objective(objective: &Objective, attainment: f64) -> String {
-    in_words(objective, attainment).replace("<=", "≤")
+    let quantity = quantity_name(objective.metric, objective.statistic);
+    let mut text = format!("{quantity} ≤ {} ms", chosen(objective.limit_s * 1e3));
+    if objective.statistic == Statistic::Request {
+        text += &format!(" for {} % of requests", format::percent(attainment));
+    }
+    text
 }
 
 /// The state of a point in a word or two: growth of the backlog where it grows.
 #[must_use]
 pub fn state(point: &Point) -> String {
+    if fold::is_finite_batch(point) {
+        return "finite batch".to_owned();
+    }
     match point.stability.verdict {
         Verdict::Stable => "stable".to_owned(),
         Verdict::Undecided => "undecided".to_owned(),
@@ -115,37 +121,23 @@ pub fn priced_point(result: &SweepResult) -> Option<(&Point, &'static str)> {
     point_at(&result.points, load).map(|point| (point, "at the last stable load"))
 }
 
-/// What a point yields for a GPU-hour.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Economics {
-    pub output_tokens_per_gpu_hour: f64,
-    /// Dollars for a million output tokens; `None` if no price is known.
-    pub usd_per_million_output_tokens: Option<f64>,
-    /// The price in words, with its date.
-    pub price: Option<String>,
-}
-
-/// Tokens and dollars at a point; `None` without GPUs or without tokens.
-#[must_use]
-pub fn economics(point: &Point) -> Option<Economics> {
-    let scenario = &point.scenario;
-    let per_s = fold::group_value(point, Part::All, |group| Some(group.output_tokens_per_s))?.mean;
-    if scenario.gpus == 0 || per_s <= 0.0 {
-        return None;
-    }
-    let per_gpu_hour = per_s * SECONDS_PER_HOUR / f64::from(scenario.gpus);
-    let price = scenario.price.as_ref();
-    Some(Economics {
-        output_tokens_per_gpu_hour: per_gpu_hour,
-        usd_per_million_output_tokens: price.map(|(usd, _)| usd / per_gpu_hour * 1e6),
-        price: price.map(|(usd, source)| format!("${usd:.2} per GPU-hour from {source}")),
-    })
-}
-
 /// `18 req/s`.
 #[must_use]
 pub fn load(value: f64, unit: &str) -> String {
     format!("{} {unit}", chosen(value))
+}
+
+/// How many requests were refused and why, a sentence for each reason; over whole runs.
+#[must_use]
+pub fn refusals(points: &[Point]) -> Vec<String> {
+    let sum =
+        |value: fn(&RunSummary) -> u64| points.iter().map(|point| fold::total(point, value)).sum::<u64>();
+    let reasons = [
+        (sum(|run| run.totals.rejected_too_long), "longer than max_model_len or the whole KV pool"),
+        (sum(|run| run.totals.rejected_queue_full), "the queue was full"),
+    ];
+    let refused = reasons.into_iter().filter(|(refused, _)| *refused > 0);
+    refused.map(|(refused, why)| format!("{} refused: {why}", counted(refused, "request"))).collect()
 }
 
 /// The finding of a curve in one sentence, for the title of its picture.
@@ -196,10 +188,4 @@ pub fn capitalised(text: &str) -> String {
         Some(first) => first.to_uppercase().collect::<String>() + chars.as_str(),
         None => String::new(),
     }
-}
-
-/// `4.85 M` or `312,000`: tokens of an hour.
-#[must_use]
-pub fn tokens(value: f64) -> String {
-    if value >= 1e6 { format!("{} M", number(value / 1e6)) } else { number(value) }
 }

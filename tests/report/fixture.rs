@@ -3,8 +3,8 @@
 use knee::catalog::Catalog;
 use knee::cost::StepShape;
 use knee::experiment::{
-    CurveReading, Estimate, Knee, Point, SloCapacity, SloVerdict, Stability, StabilityLimit, SweepResult,
-    Verdict,
+    Combination, CurveReading, Estimate, Knee, Point, SloCapacity, SloVerdict, Stability, StabilityLimit,
+    SweepResult, Verdict,
 };
 use knee::metrics::{
     Group, Latency, ObjectiveValue, ReplicaSummary, RunMode, RunSummary, StabilityEvidence, TimelineBin,
@@ -201,6 +201,7 @@ pub fn sweep() -> SweepResult {
         axes: vec!["arrivals.poisson.rate_per_s".into()],
         points,
         unfit: Vec::new(),
+        combinations: Vec::new(),
         reading: Some(CurveReading {
             load_unit: "req/s",
             capacity: Some(SloCapacity {
@@ -235,4 +236,65 @@ pub fn grid() -> SweepResult {
     }
     result.reading = None;
     result
+}
+
+fn changed(key: &str, value: &AxisValue, text: &str) -> Scenario {
+    let document = Document::parse(text, None).expect("TOML");
+    let document = document.with_overrides(&[Override::point(key, value)]).expect("a known key");
+    document.scenario(&Catalog::default()).expect("a scenario")
+}
+
+/// One load axis and one of replicas: two curves.
+pub fn fleet() -> SweepResult {
+    let mut result = sweep();
+    let reading = result.reading.take().expect("a curve");
+    result.axes.push("deployment.replicas".into());
+    let one = std::mem::take(&mut result.points);
+    for replicas in [1, 2] {
+        let value = AxisValue::Integer(replicas);
+        result.combinations.push(Combination { others: vec![value.clone()], reading: reading.clone() });
+        for point in &one {
+            let mut point = point.clone();
+            point.coordinates.push(value.clone());
+            point.scenario = changed("deployment.replicas", &value, SCENARIO);
+            result.points.push(point);
+        }
+    }
+    result
+}
+
+/// A curve of two classes, the second with three times the latency of the first.
+pub fn two_classes() -> SweepResult {
+    let second = "[[class]]\nname = \"summary\"\ninput_tokens = { constant = 4000 }\n\
+                  output_tokens = { constant = 150 }\nslo = { e2e_p99_ms = 60000 }\n[run]";
+    let text = SCENARIO.replace("[run]", second).replace("\ninput_tokens", "\nshare = 0.5\ninput_tokens");
+    let mut result = sweep();
+    for point in &mut result.points {
+        point.scenario = changed("arrivals.poisson.rate_per_s", &point.coordinates[0], &text);
+        for run in &mut point.runs {
+            let mut group = run.classes[0].clone();
+            group.name = "summary".into();
+            for latency in group.latency.iter_mut().flatten() {
+                latency.p50_s *= 3.0;
+                latency.p99_s *= 3.0;
+            }
+            run.classes.push(group);
+        }
+    }
+    result.base = result.points[0].scenario.clone();
+    result
+}
+
+/// All requests at once, on one GPU.
+pub fn batch() -> Point {
+    let text = SCENARIO
+        .replace("[arrivals.poisson]\nrate_per_s = 12.0", "[arrivals.all_at_once]")
+        .replace("slo = { ttft_p99_ms = 500, tpot_p99_ms = 50 }", "");
+    let mut point = point(12.0, RunMode::Benchmark);
+    point.scenario = changed("run.mode", &AxisValue::Text("benchmark".into()), &text);
+    point.coordinates = vec![AxisValue::Integer(256)];
+    point.stability.verdict = Verdict::Undecided;
+    point.stability.reason = "all at once: a finite batch has no steady state".into();
+    point.slo = SloVerdict::NoObjectives;
+    point
 }

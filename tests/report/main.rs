@@ -50,7 +50,8 @@ fn a_sweep_tells_the_three_numbers_apart() {
         "seed 1",
         "profile h100-sxm-vllm (calibrated); held-out error: on Qwen3-14B",
         // 18 req/s x 150 tokens x 3600 s = 9.72 M tokens for $2.50.
-        "9.72 M output tokens per GPU-hour at capacity; $0.257 per M output tokens ($2.50 per GPU-hour from",
+        // The relative half-width of the tokens per second is that of both figures.
+        "9.7 ±0.1 M output tokens per GPU-hour at capacity; $0.257 ±0.003 per M output tokens ($2.50 per GPU-hour from",
     ] {
         assert!(text.contains(part), "`{part}` is missing in\n{text}");
     }
@@ -59,7 +60,7 @@ fn a_sweep_tells_the_three_numbers_apart() {
 #[test]
 fn a_grid_has_coordinates_and_no_reading() {
     let text = table::sweep(&fixture::grid(), Look::default());
-    assert!(text.contains("max_num_seqs") && text.contains("rate_per_s"), "{text}");
+    assert!(text.contains("max_num_seqs") && text.contains("offered"), "{text}");
     assert!(!text.contains("capacity") && !text.contains("knee "), "{text}");
 }
 
@@ -119,6 +120,84 @@ fn the_curve_has_a_row_for_each_load() {
     assert_eq!(rows[5]["arrivals.poisson.rate_per_s"], "12");
     assert_eq!(rows[5]["state"], "stable");
     assert_eq!(rows[13]["state"], "unstable");
+}
+
+#[test]
+fn a_grid_states_no_swept_quantity_as_fixed() {
+    let result = fixture::fleet();
+    let text = table::sweep(&result, Look::default());
+    let header = text.lines().next().unwrap();
+    assert!(header.contains("1 to 2 replicas"), "{header}");
+    let summary: serde_json::Value = serde_json::from_str(&json::sweep(&result).unwrap()).unwrap();
+    assert!(summary.get("replicas").is_none() && summary.get("gpus").is_none());
+    assert_eq!(summary["model"], "llama-3.1-8b");
+    assert_eq!(summary["interval_level"], 0.95);
+    assert_eq!(summary["price"]["usd_per_gpu_hour"], 2.5);
+    for (point, rows) in result.points.iter().zip(rows(&csv::points(&result.axes, &result.points).unwrap())) {
+        assert_eq!(rows["gpus"], point.scenario.gpus.to_string());
+        assert_eq!(rows["usd_per_gpu_hour"], "2.5");
+        let stable = point.stability.verdict == knee::experiment::Verdict::Stable;
+        assert_eq!(!rows["usd_per_million_output_tokens"].is_empty(), stable);
+    }
+    for (point, body) in result.points.iter().zip(summary["points"].as_array().unwrap()) {
+        assert_eq!(body["replicas"], point.scenario.system.replicas);
+    }
+    // One line below the table for each number of replicas, with its name.
+    assert!(text.contains("1 replica ") && text.contains("2 replicas "), "{text}");
+}
+
+#[test]
+fn each_class_has_rows_and_columns_of_its_own() {
+    let result = fixture::two_classes();
+    let text = table::sweep(&result, Look::default());
+    assert!(text.lines().any(|line| line.contains("summary")), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= MAX_WIDTH), "{text}");
+    let rows = rows(&csv::points(&result.axes, &result.points).unwrap());
+    let chat: f64 = rows[3]["chat_ttft_p99_ms"].parse().unwrap();
+    let summary: f64 = rows[3]["summary_ttft_p99_ms"].parse().unwrap();
+    assert!((summary / chat - 3.0).abs() < 1e-9, "{chat} {summary}");
+    assert_eq!(rows[13]["chat_ttft_p99_ms"], "", "withheld where unstable");
+}
+
+#[test]
+fn a_finite_batch_has_a_makespan_and_a_price_but_no_verdict() {
+    let point = fixture::batch();
+    let text = table::run(&point, Look::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // 500 s of one GPU at $2.50 an hour.
+    assert!(text.contains("500 s on 1 GPU: 0.139 GPU-hours, $0.347 for the job"), "{text}");
+    assert!(!text.contains("undecided"), "{text}");
+    let mut result = fixture::sweep();
+    result.axes = vec!["engine.max_num_seqs".into()];
+    result.reading = None;
+    result.points = vec![point];
+    let text = table::sweep(&result, Look::default());
+    assert!(text.contains("finite batch") && text.contains("makespan") && text.contains("0.347"), "{text}");
+}
+
+#[test]
+fn one_replication_claims_no_confidence_and_refusals_have_words() {
+    let mut point = fixture::point(12.0, RunMode::Steady);
+    point.runs.truncate(1);
+    point.runs[0].totals.rejected_too_long = 43_712;
+    let text = table::run(&point, Look::default());
+    assert!(text.contains("met in this run; one replication, no confidence claimed"), "{text}");
+    assert!(
+        text.contains("43,712 requests refused: longer than max_model_len or the whole KV pool"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_explanation_leaves_the_manifest_of_a_sweep_alone() {
+    let dir = scratch("explain");
+    let origin = files::Origin { command: "sweep", input: "name = \"x\"" };
+    files::write_sweep(&dir, &fixture::sweep(), origin).unwrap();
+    let before = std::fs::read(dir.join("manifest.json")).unwrap();
+    let picture = knee::report::explain::roofline(&fixture::scenario(12.0, RunMode::Steady)).unwrap();
+    let names = files::write_roofline(&dir, picture).unwrap();
+    assert_eq!(names, ["roofline.svg", "roofline.png"]);
+    assert_eq!(std::fs::read(dir.join("manifest.json")).unwrap(), before);
 }
 
 #[test]

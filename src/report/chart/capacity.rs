@@ -31,13 +31,12 @@ pub fn capacity(capacity: &Capacity) -> Option<Picture> {
         (None, _) => "No load meets the objectives".to_owned(),
     };
     let mut picture = Picture::default();
-    title(&mut picture, &finding, &subtitle(&capacity.base));
+    title(&mut picture, &finding, &subtitle(&[&capacity.base]));
     frame.axes(&mut picture, unit, "worst value over limit (log scale)");
     let limit = frame.y_at(1.0);
     picture.dashed(&[(frame.left, limit), (frame.right, limit)], VERMILLION, 2.0, 5.0);
     let mark = |load: f64, name: &str, colour| Mark {
         load,
-        line: true,
         name: format!("{name} {}", reading::load(load, unit)),
         colour,
     };

@@ -11,6 +11,10 @@ pub mod palette {
     pub const VERMILLION: Rgb = (213, 94, 0);
     pub const GREEN: Rgb = (0, 158, 115);
     pub const PURPLE: Rgb = (170, 68, 153);
+    pub const ORANGE: Rgb = (230, 159, 0);
+    pub const SKY: Rgb = (86, 180, 233);
+    /// One for each curve, in turn.
+    pub const CURVES: [Rgb; 6] = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY];
     pub const INK: Rgb = (34, 34, 34);
     pub const GREY: Rgb = (105, 105, 105);
     pub const FAINT: Rgb = (226, 226, 226);
@@ -125,6 +129,36 @@ impl Frame {
         picture.rectangle((left, self.top), (self.right, self.bottom), SHADE);
     }
 
+    /// Says inside the frame what the shaded region is, at its top or its bottom: where fewer of `taken` would be
+    /// covered. A narrow region's name begins left of it.
+    pub fn name_unstable(&self, picture: &mut Picture, from: f64, taken: &[At]) {
+        let text = "unstable: backlog grows";
+        let width = text_width(text, LABEL_SIZE, true) + 16.0;
+        let left = self.x_at(from).min(self.right - width);
+        let covered = |y: f64| {
+            let inside = |at: &&At| {
+                at.0 > left - 20.0 && at.0 < left + width + 20.0 && (at.1 - y).abs() < 1.3 * LABEL_SIZE
+            };
+            taken.iter().filter(inside).count()
+        };
+        let (top, bottom) = (self.top + 24.0, self.bottom - 24.0);
+        let y = if covered(top) <= covered(bottom) { top } else { bottom };
+        let style = TextLook { bold: true, ..look(LABEL_SIZE, palette::VERMILLION, Anchor::Left) };
+        picture.text_on(SHADE, (left + 8.0, y), text, style);
+    }
+
+    /// Thin vertical bars with caps: pairs of a load and the ends of its interval.
+    pub fn whiskers(&self, picture: &mut Picture, intervals: &[(f64, f64, f64)], colour: Rgb) {
+        const CAP: f64 = 7.0;
+        for (x, low, high) in intervals {
+            let (x, top, bottom) = (self.x_at(*x), self.y_at(*high), self.y_at(*low));
+            picture.line(vec![(x, top), (x, bottom)], colour, 1.5);
+            for y in [top, bottom] {
+                picture.line(vec![(x - CAP, y), (x + CAP, y)], colour, 1.5);
+            }
+        }
+    }
+
     /// A line of values, leaving out the pairs that the scales do not hold.
     pub fn curve(&self, picture: &mut Picture, values: &[(f64, f64)], colour: Rgb, line: Line) {
         let points: Vec<At> = values
@@ -155,7 +189,7 @@ impl Frame {
         }
     }
 
-    /// Vertical lines at loads and the left edges of regions, named above the frame.
+    /// Vertical lines at loads, named above the frame.
     pub fn marks(&self, picture: &mut Picture, marks: &[Mark]) {
         let mut marks = marks.to_vec();
         marks.sort_by(|a, b| a.load.total_cmp(&b.load));
@@ -171,9 +205,7 @@ impl Frame {
             let raised = usize::from(left < free_from[0] + 14.0 && left >= free_from[1] + 14.0);
             free_from[raised] = left + width;
             let y = row - raised as f64 * LABEL_PITCH;
-            if mark.line {
-                picture.dashed(&[(x, self.top - 2.0), (x, self.bottom)], mark.colour, 3.0, 7.0);
-            }
+            picture.dashed(&[(x, self.top - 2.0), (x, self.bottom)], mark.colour, 3.0, 7.0);
             let style = TextLook { bold: true, ..look(LABEL_SIZE, mark.colour, Anchor::Left) };
             picture.text((left, y), mark.name.clone(), style);
         }
@@ -201,8 +233,6 @@ pub struct EndLabel {
 #[derive(Clone, Debug)]
 pub struct Mark {
     pub load: f64,
-    /// Whether a line stands at it, or it is the edge of a region.
-    pub line: bool,
     pub name: String,
     pub colour: Rgb,
 }

@@ -8,6 +8,7 @@ mod frame;
 mod frontier;
 mod latency;
 mod picture;
+mod place;
 mod scale;
 mod throughput;
 mod timeline;
@@ -47,9 +48,9 @@ pub fn of_run(point: &Point) -> Vec<Named> {
     timeline(point).map(|picture| ("timeline", picture)).into_iter().collect()
 }
 
-/// Model, GPU, engine and how requests arrive: the line below the title.
-fn subtitle(scenario: &Scenario) -> String {
-    format!("{}; {}", provenance::deployment(scenario), provenance::arrivals(scenario))
+/// Model, GPU, engine and how requests arrive: the line below the title. Of a sweep, what its points share.
+fn subtitle(scenarios: &[&Scenario]) -> String {
+    format!("{}; {}", provenance::deployment_of(scenarios), provenance::arrivals_of(scenarios))
 }
 
 /// Load and point of every point of a curve, ascending.
@@ -69,41 +70,33 @@ fn unstable_from(reading: &CurveReading) -> Option<f64> {
     Some(if reading.load_unit == "req/s" && in_bracket { rate } else { first })
 }
 
-/// The knee, the capacity and the unstable region, where they exist.
+/// The knee and the capacity, where they exist.
 fn marks(reading: &CurveReading) -> Vec<Mark> {
     let unit = reading.load_unit;
     let knee = reading.knee.as_ref().map(|knee| Mark {
         load: knee.load,
-        line: true,
         name: format!("knee {}", reading::load(knee.load, unit)),
         colour: palette::PURPLE,
     });
     let guaranteed = reading.capacity.as_ref().and_then(|capacity| capacity.guaranteed);
     let capacity = guaranteed.map(|load| Mark {
         load,
-        line: true,
         name: format!("capacity {}", reading::load(load, unit)),
         colour: palette::INK,
     });
-    let unstable = unstable_from(reading).map(|load| Mark {
-        load,
-        line: false,
-        name: "unstable: backlog grows".to_owned(),
-        colour: palette::VERMILLION,
-    });
-    let both = match (knee, capacity) {
+    match (knee, capacity) {
         (Some(knee), Some(capacity)) if knee.load == capacity.load => {
             let name = format!("knee and capacity {}", reading::load(knee.load, unit));
             vec![Mark { name, ..capacity }]
         }
         (knee, capacity) => knee.into_iter().chain(capacity).collect(),
-    };
-    both.into_iter().chain(unstable).collect()
+    }
 }
 
 /// The name of the load axis.
-fn load_axis_name(reading: &CurveReading) -> &'static str {
-    if reading.load_unit == "users" { "users (closed loop)" } else { "offered load, req/s" }
+fn load_axis_name(unit: &str, scale: &Scale) -> String {
+    let name = if unit == "users" { "users (closed loop)" } else { "offered load, req/s" };
+    if scale.is_log() { format!("{name}, log scale") } else { name.to_owned() }
 }
 
 /// The last pair of a line, where its name stands.

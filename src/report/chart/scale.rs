@@ -26,12 +26,6 @@ impl Scale {
         Self { kind: Kind::Linear, low: 0.0, high: libm::ceil(largest / step - 1e-9) * step, step }
     }
 
-    /// From 0 to `largest` with ticks `step` apart.
-    #[must_use]
-    pub const fn linear_by(largest: f64, step: f64) -> Self {
-        Self { kind: Kind::Linear, low: 0.0, high: largest, step }
-    }
-
     /// From 0 to exactly `largest`.
     #[must_use]
     pub fn linear_to(largest: f64) -> Self {
@@ -45,6 +39,34 @@ impl Scale {
         let low = round_down(smallest);
         let high = round_up(largest.max(low * 2.0));
         Self { kind: Kind::Log, low, high, step: 0.0 }
+    }
+
+    /// Logarithmic, from exactly `low` to exactly `high`; both positive.
+    #[must_use]
+    pub const fn log_between(low: f64, high: f64) -> Self {
+        Self { kind: Kind::Log, low, high, step: 0.0 }
+    }
+
+    /// For loads in ascending order: logarithmic where they were spaced so, else linear from 0.
+    #[must_use]
+    pub fn of_loads(loads: &[f64]) -> Self {
+        let (low, high) = (loads.first().copied().unwrap_or(0.0), loads.last().copied().unwrap_or(1.0));
+        let ratios: Vec<f64> = loads.windows(2).map(|pair| libm::log(pair[1] / pair[0])).collect();
+        let most = ratios.iter().fold(0.0_f64, |most, ratio| most.max(*ratio));
+        let least = ratios.iter().fold(f64::MAX, |least, ratio| least.min(*ratio));
+        // Whole numbers of users are spaced only about evenly.
+        let even = ratios.len() >= 3 && least > 0.0 && most < 1.6 * least;
+        if low > 0.0 && even && high / low >= 8.0 {
+            Self::log_between(low, high)
+        } else {
+            Self::linear_to(high)
+        }
+    }
+
+    /// Whether distances along it are ratios.
+    #[must_use]
+    pub fn is_log(&self) -> bool {
+        self.kind == Kind::Log
     }
 
     /// Position of a value: 0 at the low end, 1 at the high end; values outside are cut.
@@ -130,5 +152,13 @@ mod tests {
         assert!((scale.position(100.0) - 0.5).abs() < 1e-12);
         assert!((scale.position(5000.0) - 1.0).abs() < 1e-12);
         assert_eq!(scale.position(0.0), 0.0);
+    }
+
+    #[test]
+    fn loads_spaced_by_ratios_get_a_log_scale() {
+        assert!(Scale::of_loads(&[25.0, 50.0, 100.0, 200.0, 400.0]).is_log());
+        assert!(!Scale::of_loads(&[4.0, 8.0, 12.0, 16.0, 60.0]).is_log());
+        assert!(!Scale::of_loads(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]).is_log());
+        assert!(!Scale::of_loads(&[0.0, 1.0, 10.0, 100.0]).is_log());
     }
 }

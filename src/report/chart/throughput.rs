@@ -7,6 +7,7 @@ use super::{
 };
 use crate::experiment::{CurveReading, Point, SweepResult};
 use crate::report::fold::{self, Part};
+use crate::report::provenance;
 use crate::report::reading::{self, load};
 
 /// The chart; `None` for a sweep that is no curve.
@@ -21,21 +22,22 @@ pub fn throughput(result: &SweepResult) -> Option<Picture> {
     };
     let completed = rate(|group| Some(group.completed_per_s));
     let good = rate(|group| group.good_per_s);
-    let most_load = points.last()?.0;
+    let loads: Vec<f64> = points.iter().map(|(load, _)| *load).collect();
+    let most_load = *loads.last()?;
     let most = completed.iter().fold(0.0_f64, |most, pair| most.max(pair.1));
-    let frame = Frame::new(Scale::linear_to(most_load), Scale::linear_from_zero(most * 1.12));
+    let frame = Frame::new(Scale::of_loads(&loads), Scale::linear_from_zero(most * 1.12));
 
     let mut picture = Picture::default();
-    title(&mut picture, &finding(reading), &subtitle(&result.base));
+    title(&mut picture, &finding(reading), &subtitle(&provenance::scenarios(result)));
     let unstable = unstable_from(reading);
     if let Some(from) = unstable {
         frame.unstable(&mut picture, from);
     }
-    frame.axes(&mut picture, load_axis_name(reading), "requests per second");
+    frame.axes(&mut picture, &load_axis_name(reading.load_unit, &frame.x), "requests per second");
     let mut labels = Vec::new();
     if reading.load_unit == "req/s" {
         let end = most_load.min(frame.y.high());
-        frame.curve(&mut picture, &[(0.0, 0.0), (end, end)], GREY, Line::Dashed);
+        frame.curve(&mut picture, &diagonal(&frame, loads[0], end), GREY, Line::Dashed);
         let label = EndLabel { at: frame.at(end, end), text: "offered".into(), colour: GREY, bold: false };
         // Where more is offered than the frame is high, the line ends inside and so does its name.
         if end < most_load {
@@ -55,7 +57,20 @@ pub fn throughput(result: &SweepResult) -> Option<Picture> {
         }));
     }
     frame.end_labels(&mut picture, labels, WHITE);
+    if let Some(from) = unstable {
+        let taken: Vec<_> = completed.iter().chain(&good).map(|(x, y)| frame.at(*x, *y)).collect();
+        frame.name_unstable(&mut picture, from, &taken);
+    }
     Some(picture)
+}
+
+/// Completed equals offered, up to `end`: straight on a linear axis, in steps of a hundredth on a logarithmic one.
+fn diagonal(frame: &Frame, first: f64, end: f64) -> Vec<(f64, f64)> {
+    if !frame.x.is_log() {
+        return vec![(0.0, 0.0), (end, end)];
+    }
+    let step = |index: i32| first * libm::pow(end / first, f64::from(index) / 100.0);
+    (0..=100).map(|index| (step(index), step(index))).collect()
 }
 
 fn finding(reading: &CurveReading) -> String {

@@ -1,7 +1,7 @@
 //! Requests in flight and KV use over the time of a run.
 
-use super::frame::palette::{BLUE, FAINT, GREY, INK, SHADE, VERMILLION, WHITE};
-use super::picture::{Anchor, At, HEIGHT, Rgb, WIDTH};
+use super::frame::palette::{BLUE, FAINT, GREEN, GREY, INK, VERMILLION, WHITE};
+use super::picture::{Anchor, HEIGHT, Rgb, WIDTH};
 use super::{EndLabel, Frame, LABEL_SIZE, Line, Picture, Scale, look, subtitle, title};
 use crate::engine::Server;
 use crate::experiment::{Point, Verdict};
@@ -13,7 +13,6 @@ use crate::report::{provenance, reading};
 /// Share of the height that the upper panel takes, and what lies between the panels.
 const SPLIT: f64 = 0.56;
 const GAP: f64 = 100.0;
-const RUNNING: Rgb = (214, 232, 243);
 const OUTSIDE: Rgb = (240, 240, 240);
 
 /// The chart of the first replication; `None` without a timeline.
@@ -29,12 +28,17 @@ pub fn timeline(point: &Point) -> Option<Picture> {
         ..Frame::new(Scale::linear_to(end_s), Scale::linear_from_zero(most * 1.08))
     };
     let mut picture = Picture::default();
-    let load = provenance::load(&point.scenario);
-    title(&mut picture, &finding(point), &format!("{load}; {}", subtitle(&point.scenario)));
+    let load = match point.runs.len() {
+        1 => provenance::load(&point.scenario),
+        runs => format!("replication 1 of {runs}; {}", provenance::load(&point.scenario)),
+    };
+    title(&mut picture, &finding(point), &format!("{load}; {}", subtitle(&[&point.scenario])));
     if matches!(point.scenario.system.server, Server::Llm(_)) {
         let height = f64::from(HEIGHT) - 110.0 - whole.top;
         let upper = Frame { bottom: whole.top + height * SPLIT, ..whole };
-        let lower = Frame { top: upper.bottom + GAP, y: Scale::linear_by(100.0, 50.0), ..whole };
+        let fullest = run.timeline.iter().fold(0.0_f64, |most, bin| most.max(bin.kv_use * 100.0));
+        let y = Scale::linear_from_zero((fullest * 1.05).min(100.0));
+        let lower = Frame { top: upper.bottom + GAP, y, ..whole };
         requests(run, &upper, end_s, "", &mut picture);
         kv_use(run, &lower, end_s, &mut picture);
     } else {
@@ -43,35 +47,30 @@ pub fn timeline(point: &Point) -> Option<Picture> {
     Some(picture)
 }
 
-/// Running and waiting requests, stacked: the upper edge is what is in flight.
+/// Requests in flight, and of them the running and the waiting ones: a line each.
 fn requests(run: &RunSummary, frame: &Frame, end_s: f64, x_name: &str, picture: &mut Picture) {
     outside_window(run, frame, end_s, picture);
-    let running = series(run, |bin| bin.running);
-    let in_flight = series(run, |bin| bin.in_flight);
-    picture.area(between(frame, &in_flight, &running), SHADE);
-    let floor = series(run, |_| 0.0);
-    picture.area(between(frame, &running, &floor), RUNNING);
+    let lines = [
+        ("in flight", GREY, series(run, |bin| bin.in_flight)),
+        ("running", BLUE, series(run, |bin| bin.running)),
+        ("waiting", VERMILLION, series(run, |bin| bin.waiting)),
+    ];
     for (from, _, name) in outside(run, end_s) {
         let at = (frame.x_at(from), frame.top - 14.0);
         picture.text(at, name, look(LABEL_SIZE - 4.0, GREY, Anchor::Left));
     }
     frame.axes(picture, x_name, "requests");
-    frame.curve(picture, &in_flight, BLUE, Line::Thin);
     // Named where the window ends: the drain would pull every name down to zero.
     let at_end = |values: &[(f64, f64)]| {
         let inside = values.iter().rev().find(|(time, _)| *time <= run.window.end_s);
         inside.or(values.last()).map_or(0.0, |pair| pair.1)
     };
-    let (total, busy) = (at_end(&in_flight), at_end(&running));
-    let label = |value: f64, text: &str, colour: Rgb, bold: bool| EndLabel {
-        at: (frame.right, frame.y_at(value)),
-        text: text.to_owned(),
-        colour,
-        bold,
-    };
-    let mut labels = vec![label(total, "in flight", BLUE, true)];
-    labels.push(label(f64::midpoint(total, busy), "waiting", VERMILLION, false));
-    labels.push(label(busy / 2.0, "running", BLUE, false));
+    let mut labels = Vec::new();
+    for (name, colour, values) in &lines {
+        frame.curve(picture, values, *colour, Line::Thin);
+        let at = (frame.right, frame.y_at(at_end(values)));
+        labels.push(EndLabel { at, text: (*name).to_owned(), colour: *colour, bold: false });
+    }
     frame.end_labels(picture, labels, WHITE);
 }
 
@@ -80,18 +79,12 @@ fn kv_use(run: &RunSummary, frame: &Frame, end_s: f64, picture: &mut Picture) {
     frame.axes(picture, "time, s", "");
     let name = "KV cache in use, %";
     picture.text((40.0, frame.top - 36.0), name, look(LABEL_SIZE, INK, Anchor::Left));
-    frame.curve(picture, &series(run, |bin| bin.kv_use * 100.0), VERMILLION, Line::Thin);
+    frame.curve(picture, &series(run, |bin| bin.kv_use * 100.0), GREEN, Line::Thin);
 }
 
 /// Middle of each bin, and its value.
 fn series(run: &RunSummary, value: impl Fn(&TimelineBin) -> f64) -> Vec<(f64, f64)> {
     run.timeline.iter().map(|bin| (bin.start_s + bin.span_s / 2.0, value(bin))).collect()
-}
-
-/// The polygon between two lines.
-fn between(frame: &Frame, upper: &[(f64, f64)], lower: &[(f64, f64)]) -> Vec<At> {
-    let at = |pair: &(f64, f64)| frame.at(pair.0, pair.1);
-    upper.iter().map(at).chain(lower.iter().rev().map(at)).collect()
 }
 
 /// What the result does not describe: warm-up before the window, drain after it.

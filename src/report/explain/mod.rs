@@ -26,7 +26,7 @@ pub fn text(scenario: &Scenario, look: Look) -> Result<String, NothingToExplain>
     let (Server::Llm(server), Some(serving)) = (&scenario.system.server, &scenario.serving) else {
         return Err(NothingToExplain);
     };
-    let mut lines = headline(scenario, "memory and step time", look);
+    let mut lines = headline(&[scenario], "memory and step time", look);
     lines.push(String::new());
     lines.push(look.paint(Tone::Strong, "Memory of one GPU"));
     lines.extend(memory::budget(&serving.memory, serving.tensor_parallel_size));

@@ -37,8 +37,8 @@ pub fn comparison(comparison: &Comparison) -> Result<String, serde_json::Error> 
         schema_version: SCHEMA_VERSION,
         kind: "comparison",
         knee_version: env!("CARGO_PKG_VERSION"),
-        a: subject(&comparison.a.scenario),
-        b: subject(&comparison.b.scenario),
+        a: subject(&comparison.a.scenario, &[&comparison.a.scenario]),
+        b: subject(&comparison.b.scenario, &[&comparison.b.scenario]),
         replications: comparison.a.runs.len().min(comparison.b.runs.len()),
         rows: comparison
             .rows

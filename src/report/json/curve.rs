@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use crate::experiment::{CurveReading, Estimate, SweepResult};
-use crate::report::reading;
+use crate::experiment::{self, Combination, CurveReading, Estimate, SweepResult};
+use crate::report::money::{self, Price};
+use crate::report::{grid, reading};
 
 #[derive(Serialize)]
 pub(super) struct ReadingBody {
@@ -68,10 +69,41 @@ struct CostBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     usd_per_million_output_tokens: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    price: Option<String>,
+    price: Option<Price>,
 }
 
+/// One combination of a grid's other axes and what its curve says.
+#[derive(Serialize)]
+pub(super) struct CombinationBody {
+    combination: String,
+    reading: ReadingBody,
+}
+
+/// The readings of a grid's curves.
+pub(super) fn combinations(result: &SweepResult) -> Vec<CombinationBody> {
+    let load = experiment::load_axis(&result.axes);
+    let body = |combination: &Combination| CombinationBody {
+        combination: grid::name(&result.axes, load, &combination.others),
+        reading: body(&combination.reading, None),
+    };
+    result.combinations.iter().map(body).collect()
+}
+
+/// The reading of a sweep that is a curve.
 pub(super) fn reading_body(result: &SweepResult, reading: &CurveReading) -> ReadingBody {
+    let cost = reading::priced_point(result).and_then(|(point, at)| {
+        let economics = money::economics(point)?;
+        Some(CostBody {
+            at,
+            output_tokens_per_gpu_hour: economics.output_tokens_per_gpu_hour.mean,
+            usd_per_million_output_tokens: economics.usd_per_million_output_tokens.map(|usd| usd.mean),
+            price: economics.price,
+        })
+    });
+    body(reading, cost)
+}
+
+fn body(reading: &CurveReading, cost: Option<CostBody>) -> ReadingBody {
     ReadingBody {
         load_unit: reading.load_unit,
         capacity: reading.capacity.as_ref().map(|capacity| CapacityBody {
@@ -92,14 +124,6 @@ pub(super) fn reading_body(result: &SweepResult, reading: &CurveReading) -> Read
             to: knee.to,
             curve: reading::quantity_name(knee.metric, knee.statistic),
         }),
-        cost: reading::priced_point(result).and_then(|(point, at)| {
-            let economics = reading::economics(point)?;
-            Some(CostBody {
-                at,
-                output_tokens_per_gpu_hour: economics.output_tokens_per_gpu_hour,
-                usd_per_million_output_tokens: economics.usd_per_million_output_tokens,
-                price: economics.price,
-            })
-        }),
+        cost,
     }
 }

@@ -15,25 +15,30 @@ use serde::Serialize;
 
 pub use capacity::{capacity, tuning};
 pub use compare::comparison;
-use curve::{ReadingBody, reading_body};
+use curve::{CombinationBody, ReadingBody, combinations, reading_body};
 use point::{PointObject, point_object};
 
-use crate::experiment::{Point, SweepResult};
+use crate::experiment::{LEVEL, Point, SweepResult};
+use crate::report::money::{self, Price};
 use crate::report::{provenance, reading};
-use crate::scenario::{AxisValue, Scenario};
+use crate::scenario::{AxisValue, Scenario, Serving};
 
 /// Rises when a key changes its meaning or goes away; new keys do not raise it.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What was simulated.
+/// What was simulated; in a sweep, what its points share: a quantity that varies stands in the points alone.
 #[derive(Clone, Debug, Serialize)]
 struct Subject {
     scenario: String,
     deployment: String,
     arrivals: String,
-    gpus: u32,
-    replicas: u32,
     seed: u64,
+    /// Confidence level of every half-width.
+    interval_level: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpus: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,11 +47,15 @@ struct Subject {
     engine: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<ProfileNote>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<Price>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 struct ProfileNote {
     name: String,
     standing: &'static str,
@@ -54,25 +63,41 @@ struct ProfileNote {
     held_out_error: Option<String>,
 }
 
-fn subject(scenario: &Scenario) -> Subject {
-    let serving = scenario.serving.as_ref();
+fn subject(base: &Scenario, scenarios: &[&Scenario]) -> Subject {
+    let serving = |pick: fn(&Serving) -> String| {
+        shared(scenarios, |scenario| scenario.serving.as_deref().map(pick)).flatten()
+    };
+    let profile = |scenario: &Scenario| {
+        let profile = &scenario.serving.as_ref()?.profile;
+        Some(ProfileNote {
+            name: profile.name.clone(),
+            standing: provenance::standing(profile.standing),
+            held_out_error: profile.held_out_error.clone(),
+        })
+    };
     Subject {
-        scenario: scenario.name.clone(),
-        deployment: provenance::deployment(scenario),
-        arrivals: provenance::arrivals(scenario),
-        gpus: scenario.gpus,
-        replicas: scenario.system.replicas,
-        seed: scenario.seed,
-        model: serving.map(|serving| serving.model.name.clone()),
-        gpu: serving.map(|serving| serving.hardware.name.clone()),
-        engine: serving.map(|serving| provenance::engine_version(serving)),
-        profile: serving.map(|serving| ProfileNote {
-            name: serving.profile.name.clone(),
-            standing: provenance::standing(serving.profile.standing),
-            held_out_error: serving.profile.held_out_error.clone(),
-        }),
-        warnings: scenario.warnings.clone(),
+        scenario: base.name.clone(),
+        deployment: provenance::deployment_of(scenarios),
+        arrivals: provenance::arrivals_of(scenarios),
+        seed: base.seed,
+        interval_level: LEVEL,
+        gpus: shared(scenarios, |scenario| scenario.gpus),
+        replicas: shared(scenarios, |scenario| scenario.system.replicas),
+        model: serving(|serving| serving.model.name.clone()),
+        gpu: serving(|serving| serving.hardware.name.clone()),
+        engine: serving(provenance::engine_version),
+        profile: shared(scenarios, profile).flatten(),
+        price: shared(scenarios, money::price).flatten(),
+        left_out: provenance::left_out(scenarios),
+        warnings: base.warnings.clone(),
     }
+}
+
+/// A value that all scenarios have in common; `None` where they differ.
+fn shared<T: PartialEq>(scenarios: &[&Scenario], value: impl Fn(&Scenario) -> T) -> Option<T> {
+    let (first, others) = scenarios.split_first()?;
+    let first = value(first);
+    others.iter().all(|other| value(other) == first).then_some(first)
 }
 
 #[derive(Serialize)]
@@ -96,12 +121,18 @@ struct SweepFile {
     axes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reading: Option<ReadingBody>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    combinations: Vec<CombinationBody>,
     points: Vec<SweepPoint>,
 }
 
 #[derive(Serialize)]
 struct SweepPoint {
     coordinates: BTreeMap<String, serde_json::Value>,
+    gpus: u32,
+    replicas: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<Price>,
     #[serde(flatten)]
     point: PointObject,
 }
@@ -115,7 +146,7 @@ pub fn run(point: &Point) -> Result<String, serde_json::Error> {
         schema_version: SCHEMA_VERSION,
         kind: "run",
         knee_version: env!("CARGO_PKG_VERSION"),
-        subject: subject(&point.scenario),
+        subject: subject(&point.scenario, &[&point.scenario]),
         point: point_object(point),
     })
 }
@@ -127,15 +158,19 @@ pub fn run(point: &Point) -> Result<String, serde_json::Error> {
 pub fn sweep(result: &SweepResult) -> Result<String, serde_json::Error> {
     let points = result.points.iter().map(|point| SweepPoint {
         coordinates: result.axes.iter().cloned().zip(point.coordinates.iter().map(axis)).collect(),
+        gpus: point.scenario.gpus,
+        replicas: point.scenario.system.replicas,
+        price: money::price(&point.scenario),
         point: point_object(point),
     });
     pretty(&SweepFile {
         schema_version: SCHEMA_VERSION,
         kind: "sweep",
         knee_version: env!("CARGO_PKG_VERSION"),
-        subject: subject(&result.base),
+        subject: subject(&result.base, &provenance::scenarios(result)),
         axes: result.axes.clone(),
         reading: reading::curve(result).map(|reading| reading_body(result, reading)),
+        combinations: combinations(result),
         points: points.collect(),
     })
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::experiment::{Estimate, Point};
 use crate::metrics::{Group, Latency, ReplicaSummary, RunMode};
 use crate::report::fold::{self, Part};
-use crate::report::{format, reading};
+use crate::report::{format, money, reading};
 use crate::workload::{Class, Metric};
 
 /// A JSON object with keys in alphabetical order.
@@ -123,6 +123,14 @@ pub(super) fn point_object(point: &Point) -> PointObject {
     if let Some(value) = in_flight.filter(|_| fold::shows_latency(point)) {
         values.insert("mean_in_flight".into(), value.mean);
         intervals.extend(value.half_width.map(|half| ("mean_in_flight".to_owned(), half)));
+    }
+    if let Some(value) = money::usd_per_million(point) {
+        values.insert("usd_per_million_output_tokens".into(), value.mean);
+        intervals.extend(value.half_width.map(|half| ("usd_per_million_output_tokens".to_owned(), half)));
+    }
+    if let Some(job) = money::job(point) {
+        values.insert("gpu_hours".into(), job.gpu_hours.mean);
+        values.extend(job.usd.map(|usd| ("usd_for_the_job".to_owned(), usd.mean)));
     }
     values.extend(fold::kv_use(point).map(|share| ("mean_kv_use".to_owned(), share.mean)));
     let body = PointBody {

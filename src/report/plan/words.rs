@@ -3,7 +3,6 @@
 use super::View;
 use crate::experiment::plan::{Candidate, Demand, Economics, JobFleet, OtherLengths, Plan, PlanPrice, Row};
 use crate::report::format::{chosen, count, counted, number, percent};
-use crate::report::reading::tokens;
 
 /// `h100-sxm x2 fp8 max_num_seqs=256`.
 pub(crate) fn configuration(row: &Row) -> String {
@@ -166,4 +165,9 @@ pub(super) fn price(gpu: &str, price: &PlanPrice, today: Option<(u32, u32)>) -> 
 /// `41 %` of room.
 pub(super) fn headroom(view: &View<'_>) -> String {
     percent(libm::rint(view.headroom * 100.0) / 100.0)
+}
+
+/// `4.85 M` or `312,000`.
+fn tokens(value: f64) -> String {
+    if value >= 1e6 { format!("{} M", number(value / 1e6)) } else { number(value) }
 }

@@ -9,7 +9,7 @@ use crate::report::{provenance, reading};
 /// The whole answer of a capacity search.
 #[must_use]
 pub fn capacity(capacity: &Capacity, look: Look) -> String {
-    let mut lines = headline(&capacity.base, &provenance::arrivals(&capacity.base), look);
+    let mut lines = headline(&[&capacity.base], &provenance::arrivals(&capacity.base), look);
     lines.push(String::new());
     lines.extend(rows(capacity, look));
     lines.push(String::new());
@@ -154,7 +154,7 @@ fn lever_text(lever: &Lever, gpus_now: u32) -> String {
 /// The answer of `--tune`.
 #[must_use]
 pub fn tuning(tuning: &Tuning, look: Look) -> String {
-    let mut lines = headline(&tuning.base, &provenance::arrivals(&tuning.base), look);
+    let mut lines = headline(&[&tuning.base], &provenance::arrivals(&tuning.base), look);
     lines.push(String::new());
     let value = match tuning.aim {
         Aim::Capacity => format!("capacity, {}", tuning.unit),

@@ -13,7 +13,7 @@ pub fn comparison(comparison: &Comparison, look: Look) -> String {
     for (name, point) in [("A", &comparison.a), ("B", &comparison.b)] {
         let load =
             format!("{}, {}", provenance::arrivals(&point.scenario), provenance::load(&point.scenario));
-        for (place, line) in headline(&point.scenario, &load, look).into_iter().enumerate() {
+        for (place, line) in headline(&[&point.scenario], &load, look).into_iter().enumerate() {
             lines.push(if place == 0 { format!("{name}  {line}") } else { format!("   {line}") });
         }
     }

@@ -1,6 +1,7 @@
 //! What a terminal shows: aligned columns without boxes, units in the headers, at most 120 columns wide.
 
 mod capacity;
+mod columns;
 mod compare;
 mod run;
 mod sweep;
@@ -114,15 +115,19 @@ impl Columns {
     }
 }
 
-/// What was simulated: scenario and deployment, then `load` and the profile with its error.
-pub(crate) fn headline(scenario: &Scenario, load: &str, look: Look) -> Vec<String> {
-    let deployment = provenance::deployment(scenario);
-    let mut lines = vec![format!("{}: {deployment}", look.paint(Tone::Strong, &scenario.name))];
-    let second = match provenance::profile(scenario) {
-        Some(profile) => format!("{load}; {profile}"),
-        None => load.to_owned(),
-    };
-    lines.extend(wrapped(&second, MAX_WIDTH));
+/// What was simulated: scenario and deployment, then `load`, the profiles with their errors and what is left
+/// out. Of several scenarios (those of a sweep), what they share.
+pub(crate) fn headline(scenarios: &[&Scenario], load: &str, look: Look) -> Vec<String> {
+    let name = scenarios.first().map_or("", |scenario| scenario.name.as_str());
+    let deployment = provenance::deployment_of(scenarios);
+    let mut lines = wrapped(&format!("{name}: {deployment}"), MAX_WIDTH);
+    if let Some(first) = lines.first_mut().filter(|line| line.starts_with(name)) {
+        *first = format!("{}{}", look.paint(Tone::Strong, name), &first[name.len()..]);
+    }
+    let mut parts = vec![load.to_owned()];
+    parts.extend(provenance::profiles_of(scenarios));
+    parts.extend(provenance::left_out(scenarios).map(str::to_owned));
+    lines.extend(wrapped(&parts.join("; "), MAX_WIDTH));
     lines
 }
 

@@ -2,11 +2,11 @@
 
 use super::{Columns, Look, MAX_WIDTH, Tone, headline, labelled, wrapped};
 use crate::engine::Server;
-use crate::experiment::{Estimate, Point, SloVerdict, Verdict};
+use crate::experiment::{Estimate, Point, SloVerdict, Verdict, objective};
 use crate::metrics::Latency;
 use crate::report::fold::{self, Part};
-use crate::report::format::{self, ABSENT, count, interval, number, percent};
-use crate::report::{explain, provenance, reading};
+use crate::report::format::{self, ABSENT, count, counted, interval, number, percent};
+use crate::report::{explain, money, provenance, reading};
 use crate::workload::{Arrivals, Metric};
 
 /// Width of vLLM's table; names are padded to [`NAME_WIDTH`].
@@ -17,8 +17,11 @@ const NAME_WIDTH: usize = 40;
 #[must_use]
 pub fn run(point: &Point, look: Look) -> String {
     let scenario = &point.scenario;
-    let load = format!("{} ({})", provenance::load(scenario), provenance::arrivals(scenario));
-    let mut lines = headline(scenario, &load, look);
+    let load = match provenance::load(scenario) {
+        load if fold::is_finite_batch(point) => load,
+        load => format!("{load} ({})", provenance::arrivals(scenario)),
+    };
+    let mut lines = headline(&[scenario], &load, look);
     lines.push(String::new());
     lines.extend(vllm_table(point));
     lines.push(String::new());
@@ -32,6 +35,7 @@ pub fn run(point: &Point, look: Look) -> String {
     lines.extend(step_made_of(point).into_iter().flat_map(|text| labelled("a mean step", &text)));
     lines.extend(labelled("limits", &limits(point)));
     lines.extend(verdict(point, look));
+    lines.extend(cost(point).into_iter().flat_map(|text| labelled("cost", &text)));
     lines.extend(objectives(point).into_iter().flat_map(|text| labelled("objectives", &text)));
     lines.extend(promises(point).iter().flat_map(|text| labelled("", text)));
     lines.push(String::new());
@@ -101,6 +105,7 @@ fn vllm_table(point: &Point) -> Vec<String> {
         lines.extend(latency_block(point, metric, name, title));
     }
     lines.push("=".repeat(WIDTH));
+    lines.extend(reading::refusals(std::slice::from_ref(point)));
     if !fold::shows_latency(point) {
         lines.push(
             "Latencies are withheld: in a system that does not keep up they are only the length of the run."
@@ -265,20 +270,60 @@ fn verdict(point: &Point, look: Look) -> Vec<String> {
         Verdict::Unstable => Tone::Bad,
         Verdict::Undecided => Tone::Plain,
     };
-    let text = format!("{}: {}", reading::state(point), point.stability.reason);
+    // A finite batch is no third verdict between stable and unstable: the reason alone says what it is.
+    let text = if fold::is_finite_batch(point) {
+        point.stability.reason.clone()
+    } else {
+        format!("{}: {}", reading::state(point), point.stability.reason)
+    };
     look.paint_all(tone, labelled("stability", &text)).collect()
 }
 
 fn objectives(point: &Point) -> Option<String> {
     match &point.slo {
         SloVerdict::NoObjectives => None,
+        SloVerdict::Met if point.runs.len() == 1 => {
+            Some("met in this run; one replication, no confidence claimed".to_owned())
+        }
         SloVerdict::Met => Some("met, with confidence".to_owned()),
         SloVerdict::Missed { binding } => Some(format!("missed: {binding}")),
         SloVerdict::Unclear { binding } => {
-            Some(format!("not shown to hold: {binding} passes, its confidence bound does not"))
+            let margins = objective::margins(&point.scenario.workload.classes, &point.runs);
+            let bound =
+                margins.iter().any(|margin| margin.objective == *binding && margin.ratio.upper() > 1.0);
+            let why = if bound { " passes, its confidence bound does not" } else { "" };
+            Some(format!("not shown to hold: {binding}{why}"))
         }
         SloVerdict::Unstable => Some("cannot hold: the system does not keep up".to_owned()),
     }
+}
+
+/// What a finite batch takes as a whole, and a million of its output tokens.
+fn cost(point: &Point) -> Option<String> {
+    let job = money::job(point)?;
+    let gpus = point.scenario.gpus;
+    if gpus == 0 {
+        return None;
+    }
+    let mut text = format!(
+        "{} s on {}: {} GPU-hours",
+        interval(&job.makespan_s),
+        counted(u64::from(gpus), "GPU"),
+        interval(&job.gpu_hours)
+    );
+    let economics = money::economics(point)?;
+    match (job.usd, economics.usd_per_million_output_tokens, economics.price) {
+        (Some(job), Some(tokens), Some(price)) => {
+            text += &format!(
+                ", {} for the job; {} per M output tokens ({})",
+                money::usd(&job),
+                money::usd(&tokens),
+                price.in_words()
+            );
+        }
+        _ => text += "; no price known: set cost.gpu_hour_usd",
+    }
+    Some(text)
 }
 
 /// What was promised to each class.

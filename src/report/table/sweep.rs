@@ -1,21 +1,30 @@
 //! The throughput-latency curve as a table, and its reading below it.
 
+use super::columns::{shown, table};
 use super::{Columns, Look, MAX_WIDTH, Tone, headline, labelled, wrapped};
 use crate::experiment::{CurveReading, Estimate, Point, SloVerdict, SweepResult, Verdict};
-use crate::report::fold::{self, Part};
-use crate::report::format::{self, ABSENT, axis_value, chosen, interval, percent};
-use crate::report::{provenance, reading};
-use crate::workload::Metric;
+use crate::report::format::{self, ABSENT, chosen, interval};
+use crate::report::{grid, money, provenance, reading};
 
 /// The whole answer of a sweep.
 #[must_use]
 pub fn sweep(result: &SweepResult, look: Look) -> String {
-    let mut lines = headline(&result.base, &provenance::arrivals(&result.base), look);
+    let scenarios = provenance::scenarios(result);
+    let mut lines = headline(&scenarios, &provenance::arrivals_of(&scenarios), look);
     lines.push(String::new());
     lines.extend(rows(result, look));
     lines.push(String::new());
+    let notes = notes(result);
+    if !notes.is_empty() {
+        lines.extend(notes);
+        lines.push(String::new());
+    }
     if let Some(reading) = reading::curve(result) {
         lines.extend(readings(result, reading, look));
+        lines.push(String::new());
+    }
+    if !result.combinations.is_empty() {
+        lines.extend(combinations(result));
         lines.push(String::new());
     }
     let statistics = provenance::statistics(&result.points, result.base.seed);
@@ -23,30 +32,12 @@ pub fn sweep(result: &SweepResult, look: Look) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A column: header and the cell of a point.
-struct Column {
-    header: String,
-    cell: Box<dyn Fn(&Point) -> String>,
-}
-
-fn column(header: impl Into<String>, cell: impl Fn(&Point) -> String + 'static) -> Column {
-    Column { header: header.into(), cell: Box::new(cell) }
-}
-
 fn rows(result: &SweepResult, look: Look) -> Vec<String> {
-    let columns = columns(result);
-    let header: Vec<String> = columns.iter().map(|column| column.header.clone()).collect();
-    let mut table = Columns::words_last(&header, 0);
-    for point in &result.points {
-        let cells: Vec<String> = columns.iter().map(|column| (column.cell)(point)).collect();
-        table.row(&cells);
-    }
-    let lines = table.lines();
-    // Every row is one line, so the last lines of the table are the points in order.
-    let first_row = lines.len().saturating_sub(result.points.len());
-    let tone = |position: usize| match position.checked_sub(first_row).and_then(|row| result.points.get(row))
-    {
-        Some(point) => tone(point),
+    let (lines, rows) = table(result);
+    // Every row is one line, so the last lines of the table are the rows in order.
+    let first_row = lines.len().saturating_sub(rows.len());
+    let tone = |position: usize| match position.checked_sub(first_row).and_then(|row| rows.get(row)) {
+        Some(row) => tone(row.point),
         None => Tone::Plain,
     };
     lines.iter().enumerate().map(|(position, line)| look.paint(tone(position), line)).collect()
@@ -60,104 +51,68 @@ fn tone(point: &Point) -> Tone {
     }
 }
 
-fn columns(result: &SweepResult) -> Vec<Column> {
-    let any = |holds: &dyn Fn(&Point) -> bool| result.points.iter().any(holds);
-    let mut columns = axis_columns(result);
-    columns.push(column("done\nreq/s", |point| {
-        shown(fold::group_value(point, Part::All, |group| Some(group.completed_per_s)), interval)
-    }));
-    if any(&has_tokens) {
-        columns.push(column("output\ntok/s", |point| {
-            let rate = fold::group_value(point, Part::All, |group| Some(group.output_tokens_per_s));
-            shown(rate, format::mean)
-        }));
+/// What the rows cannot say: what was refused and why, the price behind the dollars.
+fn notes(result: &SweepResult) -> Vec<String> {
+    let mut lines = Vec::new();
+    for text in reading::refusals(&result.points) {
+        lines.extend(labelled("refused", &text));
     }
-    for metric in shown_metrics(result) {
-        let name = if metric == Metric::Queue { "queue" } else { reading::metric_name(metric) };
-        columns.push(column(format!("{name} ms\np50"), move |point| {
-            shown(ms(point, metric, 0.5), format::mean)
-        }));
-        columns
-            .push(column(format!("{name} ms\np99"), move |point| shown(ms(point, metric, 0.99), interval)));
-    }
-    if any(&|point| point.slo != SloVerdict::NoObjectives) {
-        columns.push(column("good\n%", good_percent));
-    }
-    columns.push(column("in\nflight", in_flight));
-    if any(&|point| fold::kv_use(point).is_some()) {
-        columns.push(column("KV\n%", |point| shown(fold::kv_use(point), |share| percent(share.mean))));
-    }
-    columns.push(column("\nstate", state));
-    columns
-}
-
-fn axis_columns(result: &SweepResult) -> Vec<Column> {
-    if let Some(reading) = reading::curve(result) {
-        let header = if reading.load_unit == "req/s" { "offered\nreq/s" } else { "\nusers" };
-        return vec![column(header, |point| reading::axis_load(point).map_or(ABSENT.to_owned(), chosen))];
-    }
-    // The last part of a key says what it is; the parts before it only where two are called the same.
-    let leaf = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
-    let name = |position: usize, key: &String| {
-        let twins = result.axes.iter().filter(|other| leaf(other) == leaf(key)).count();
-        let header = if twins > 1 { key.clone() } else { leaf(key) };
-        column(format!("\n{header}"), move |point| {
-            point.coordinates.get(position).map_or(ABSENT.to_owned(), axis_value)
-        })
-    };
-    result.axes.iter().enumerate().map(|(position, key)| name(position, key)).collect()
-}
-
-/// The two metrics of the table: those that were promised first, then those that everybody asks for.
-fn shown_metrics(result: &SweepResult) -> Vec<Metric> {
-    let has = |metric: &Metric| result.points.iter().any(|point| fold::has_metric(point, *metric));
-    let classes = &result.base.workload.classes;
-    let promised = classes.iter().flat_map(|class| &class.slo.objectives).map(|objective| objective.metric);
-    let usual = [Metric::Ttft, Metric::Tpot, Metric::E2e, Metric::Queue];
-    let mut metrics: Vec<Metric> = Vec::new();
-    for metric in promised.chain(usual).filter(has) {
-        if metrics.len() < 2 && !metrics.contains(&metric) {
-            metrics.push(metric);
+    if reading::curve(result).is_none() {
+        let mut prices: Vec<String> = Vec::new();
+        for price in result.points.iter().filter_map(|point| money::price(&point.scenario)) {
+            let words = price.in_words();
+            if !prices.contains(&words) {
+                prices.push(words);
+            }
+        }
+        if !prices.is_empty() {
+            lines.extend(labelled("price", &prices.join("; ")));
         }
     }
-    metrics.sort();
-    metrics
+    lines
 }
 
-fn has_tokens(point: &Point) -> bool {
-    point.runs.iter().any(|run| run.all.output_tokens_per_s > 0.0)
-}
-
-fn ms(point: &Point, metric: Metric, quantile: f64) -> Option<Estimate> {
-    let statistic = |latency: &crate::metrics::Latency| {
-        if quantile < 0.9 { latency.p50_s } else { latency.p99_s }
-    };
-    fold::latency(point, Part::All, metric, statistic).map(|value| format::in_ms(&value))
-}
-
-fn shown(value: Option<Estimate>, text: impl Fn(&Estimate) -> String) -> String {
-    value.as_ref().map_or(ABSENT.to_owned(), text)
-}
-
-/// Whether the load is carried, and whether the promises hold there.
-fn state(point: &Point) -> String {
-    let state = reading::state(point);
-    match reading::slo_key(&point.slo) {
-        None | Some("unstable") => state,
-        Some(slo) => format!("{state}, SLO {slo}"),
+/// One line for each curve of a grid: capacity, stability limit and knee.
+fn combinations(result: &SweepResult) -> Vec<String> {
+    let unit = result.combinations.first().map_or("", |one| one.reading.load_unit);
+    let names = ["capacity", "first failing", "stable to", "unstable from", "saturated", "knee"];
+    let mut header = vec!["\ncombination".to_owned()];
+    header.extend(names.map(|name| {
+        let unit = if name == "saturated" { "req/s" } else { unit };
+        format!("{name}\n{unit}")
+    }));
+    let load = |value: Option<f64>| value.map_or(ABSENT.to_owned(), chosen);
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut dollars: Vec<Option<Estimate>> = Vec::new();
+    for (combination, curve) in result.combinations.iter().zip(grid::curves(result)) {
+        let reading = &combination.reading;
+        let capacity = reading.capacity.as_ref();
+        let limit = reading.stability_limit.as_ref();
+        let guaranteed = capacity.and_then(|capacity| capacity.guaranteed);
+        let at =
+            curve.points.iter().find(|point| guaranteed.is_some() && grid::load(result, point) == guaranteed);
+        dollars.push(at.and_then(|point| money::usd_per_million(point)));
+        rows.push(vec![
+            curve.name,
+            load(guaranteed),
+            load(capacity.and_then(|capacity| capacity.first_failing)),
+            load(limit.and_then(|limit| limit.last_stable)),
+            load(limit.and_then(|limit| limit.first_unstable)),
+            shown(limit.map(|limit| limit.saturated_per_s), interval),
+            load(reading.knee.as_ref().map(|knee| knee.load)),
+        ]);
     }
-}
-
-fn good_percent(point: &Point) -> String {
-    shown(fold::group_value(point, Part::All, |group| group.good_fraction), |share| percent(share.mean))
-}
-
-/// The mean number in flight: withheld where it grows, because then it is only the length of the run.
-fn in_flight(point: &Point) -> String {
-    if !fold::shows_latency(point) {
-        return ABSENT.to_owned();
+    if dollars.iter().any(Option::is_some) {
+        header.push("$ per M output\nat capacity".to_owned());
+        for (row, usd) in rows.iter_mut().zip(dollars) {
+            row.push(shown(usd, format::mean));
+        }
     }
-    shown(fold::over_runs(point, |run| run.in_flight), format::mean)
+    let mut table = Columns::new(&header, 1);
+    for row in &rows {
+        table.row(row);
+    }
+    table.lines()
 }
 
 /// Capacity, stability limit, knee, tokens and money.
@@ -168,14 +123,14 @@ fn readings(result: &SweepResult, reading: &CurveReading, look: Look) -> Vec<Str
     lines.extend(labelled("stability limit", &stability(reading)));
     lines.extend(labelled("knee", &knee(reading)));
     if let Some((point, place)) = reading::priced_point(result)
-        && let Some(economics) = reading::economics(point)
+        && let Some(economics) = money::economics(point)
     {
-        let mut text = format!(
-            "{} output tokens per GPU-hour {place}",
-            reading::tokens(economics.output_tokens_per_gpu_hour)
-        );
+        let tokens = money::tokens(&economics.output_tokens_per_gpu_hour);
+        let mut text = format!("{tokens} output tokens per GPU-hour {place}");
         match (economics.usd_per_million_output_tokens, economics.price) {
-            (Some(usd), Some(price)) => text += &format!("; ${usd:.3} per M output tokens ({price})"),
+            (Some(usd), Some(price)) => {
+                text += &format!("; {} per M output tokens ({})", money::usd(&usd), price.in_words());
+            }
             _ => text += "; no price known: set cost.gpu_hour_usd",
         }
         lines.extend(labelled("cost", &text));

@@ -180,6 +180,8 @@ struct Options {
     block_size: Option<Tokens>,
     kv_dtype: Dtype,
     enable_chunked_prefill: Option<bool>,
+    /// The scenario says itself that no prefix is cached.
+    prefix_caching_off: bool,
     num_gpu_blocks_override: Option<u32>,
     scheduling_policy: SchedulingPolicy,
     watermark: Option<f64>,
@@ -190,7 +192,7 @@ impl Options {
     /// `None` if one of them is wrong.
     fn read<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> Option<Self> {
         let before = reader.problems.len();
-        not_built(reader, engine);
+        let prefix_caching_off = not_built(reader, engine);
         let options = Self {
             tensor_parallel_size: reader.integer(engine, &keys::TENSOR_PARALLEL_SIZE).unwrap_or(1),
             enable_expert_parallel: reader.boolean(engine, &keys::ENABLE_EXPERT_PARALLEL) == Some(true),
@@ -204,6 +206,7 @@ impl Options {
                 _ => Dtype::Bf16,
             },
             enable_chunked_prefill: reader.boolean(engine, &keys::ENABLE_CHUNKED_PREFILL),
+            prefix_caching_off,
             num_gpu_blocks_override: reader.integer(engine, &keys::NUM_GPU_BLOCKS_OVERRIDE),
             scheduling_policy: match reader.choice(engine, &keys::SCHEDULING_POLICY) {
                 Some("priority") => SchedulingPolicy::Priority,
@@ -227,8 +230,8 @@ impl Options {
         defaults.enable_chunked_prefill =
             self.enable_chunked_prefill.unwrap_or(defaults.enable_chunked_prefill);
         defaults.block_size = self.block_size.unwrap_or(defaults.block_size);
-        // Accepted only as off, and independent prompts share no prefix.
-        defaults.enable_prefix_caching = false;
+        // Not simulated (see `not_built`): the default is kept only to say what is left out.
+        defaults.enable_prefix_caching &= !self.prefix_caching_off;
         if let Some(watermark) = self.watermark {
             if !defaults.watermark_option {
                 let message = format!("{} {} has no option `watermark`", defaults.engine, defaults.version);
@@ -312,8 +315,9 @@ fn max_model_len<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> MaxModelL
     }
 }
 
-/// Keys whose mechanism is not built are accepted at the value that means "off".
-fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) {
+/// Keys whose mechanism is not built are accepted at the value that means "off"; says whether prefix caching
+/// was turned off so.
+fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> bool {
     let refuse = |reader: &mut Reader<'d>, key: &'static Key, off: &str, help: &str| {
         let problem = Problem::new(engine.place(key), format!("`engine.{}` is not built yet", key.name));
         reader.problem(problem.label(format!("only {off} is possible")).help(help));
@@ -332,9 +336,11 @@ fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) {
             refuse(reader, key, "1", help);
         }
     }
-    if reader.boolean(engine, &keys::ENABLE_PREFIX_CACHING) == Some(true) {
+    let prefix_caching = reader.boolean(engine, &keys::ENABLE_PREFIX_CACHING);
+    if prefix_caching == Some(true) {
         refuse(reader, &keys::ENABLE_PREFIX_CACHING, "false", "prompts are independent of each other");
     }
+    prefix_caching == Some(false)
 }
 
 /// The most tokens that a step can hold. SGLang's budget does not bound its decode steps, nor a prompt
