@@ -40,7 +40,7 @@ fn fleet(row: &Row) -> &Fleet {
 
 #[test]
 fn the_fleet_meets_the_objectives_and_one_fewer_does_not() {
-    let rate_per_s = 150.0;
+    let rate_per_s = 140.0;
     let plan = planned(&request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(rate_per_s))));
     let fleet = fleet(&plan.rows[0]);
     assert_eq!((fleet.gpus, fleet.rates.peak_per_s), (fleet.replicas, rate_per_s));
@@ -72,6 +72,7 @@ fn the_fleet_meets_the_objectives_and_one_fewer_does_not() {
 #[test]
 fn money_is_arithmetic() {
     let mut asked = request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(20.0)));
+    asked.document = asked.document.with_overrides(&[Override::new("cost.gpu_hour_usd", "2.5")]).unwrap();
     asked.peak_factor = 2.0;
     let plan = planned(&asked);
     let fleet = fleet(&plan.rows[0]);

@@ -73,7 +73,7 @@ fn step_times_of_a_real_server() {
         let mut shape = decode(decodes, 1000, cold.window());
         shape.add_chunk(0, 986, true, cold.window());
         let computed = cold.step_time(&shape).as_millis_f64();
-        assert!((39.8..=41.8).contains(&computed), "{decodes} decodes: {computed} ms");
+        assert!((39.8 * 0.98..=41.8 * 1.02).contains(&computed), "{decodes} decodes: {computed} ms");
     }
 }
 

@@ -87,7 +87,8 @@ mod tests {
     #[test]
     fn the_largest_error_counts() {
         assert_eq!(held_out_error("TTFT 13 %, TPOT 3.3 % (concurrency curves)"), Some(0.13));
-        assert_eq!(held_out_error("TTFT mean 1.4 %, p99 2.8 %; TPOT mean 2.3 %"), Some(0.028));
+        let largest = held_out_error("TTFT mean 1.4 %, p99 2.8 %; TPOT mean 2.3 %");
+        assert!(largest.is_some_and(|error| (error - 0.028).abs() < 1e-12), "{largest:?}");
         assert_eq!(held_out_error("never scored"), None);
         assert_eq!(held_out_error("100 %"), None);
     }
