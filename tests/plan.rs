@@ -40,12 +40,17 @@ fn fleet(row: &Row) -> &Fleet {
 
 #[test]
 fn the_fleet_meets_the_objectives_and_one_fewer_does_not() {
-    let rate_per_s = 140.0;
-    let plan = planned(&request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(rate_per_s))));
+    // An objective that binds before the fleet saturates.
+    let rate_per_s = 130.0;
+    let strict = Override::new("class.chat.slo.ttft_p99_ms", "250");
+    let mut asked = request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(rate_per_s)));
+    asked.document = asked.document.with_overrides(std::slice::from_ref(&strict)).unwrap();
+    let plan = planned(&asked);
     let fleet = fleet(&plan.rows[0]);
     assert_eq!((fleet.gpus, fleet.rates.peak_per_s), (fleet.replicas, rate_per_s));
     let separately = |replicas: u32| {
         let changes = [
+            strict.clone(),
             Override::new("deployment.replicas", &replicas.to_string()),
             Override::new("deployment.router", "least_outstanding"),
             Override::new("arrivals.poisson.rate_per_s", &rate_per_s.to_string()),

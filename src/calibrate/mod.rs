@@ -2,8 +2,8 @@
 //!
 //! A throughput-latency point is compared with a simulated one, so that queueing is not mistaken for step
 //! time. Per weight dtype: start from the GPU's kernel values, minimise a robust loss on the log errors
-//! of every figure that was measured ([`least_squares`]), state how well each parameter is known
-//! ([`uncertainty`]), put back to its prior what the data does not identify, and score what was held out.
+//! of every figure that was measured (`least_squares`), state how well each parameter is known
+//! (`uncertainty`), put back to its prior what the data does not identify, and score what was held out.
 //!
 //! ```text
 //!  cells --split--> fitted cells --fit--> values, standard errors --+--> profile.toml
