@@ -38,6 +38,7 @@ pub(super) fn band(
     axis: &LoadAxis,
     at: &(dyn Fn(f64) -> Result<Scenario, CapacityError> + Sync),
     effort: Effort,
+    stretch: u64,
     estimate: f64,
     progress: &dyn Progress,
 ) -> Result<(Option<Band>, Option<String>), CapacityError> {
@@ -55,7 +56,7 @@ pub(super) fn band(
     };
     let estimate_with = |factor: f64| -> Result<Option<f64>, CapacityError> {
         let scaled = |load: f64| at(load).map(|scenario| with_steps_scaled(scenario, factor));
-        let search = Search::new(axis, &scaled, effort, base.run.replications, progress);
+        let search = Search::new(axis, &scaled, effort, base.run.replications, progress).stretched(stretch);
         let found = search.run(Some(estimate / factor), false)?;
         Ok(estimate_of(&found, axis).0.map(|estimate| estimate.mean))
     };

@@ -103,7 +103,7 @@ pub fn capacity(
     });
     let band = match estimate {
         Some(estimate) => {
-            let (band, note) = band::band(&base, &axis, &at, effort, estimate.mean, progress)?;
+            let (band, note) = band::band(&base, &axis, &at, effort, found.stretch, estimate.mean, progress)?;
             notes.extend(note);
             band
         }

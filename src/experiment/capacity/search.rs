@@ -72,6 +72,8 @@ pub struct Found {
     pub saturated_per_s: Option<Estimate>,
     /// What the reader must know: limits that were reached.
     pub notes: Vec<String>,
+    /// How many times as long as asked the runs were in the end.
+    pub(super) stretch: u64,
 }
 
 /// Whether a load holds, judged by the means of its replications.
@@ -119,6 +121,13 @@ impl<'a> Search<'a> {
             notes: Vec::new(),
             runs: 0,
         }
+    }
+
+    /// Starts with runs `stretch` times as long as asked: a tail quantile of short runs lies lower, so
+    /// that estimates compare only at one length.
+    pub fn stretched(mut self, stretch: u64) -> Self {
+        self.stretch = stretch;
+        self
     }
 
     /// Searches from `near` if given, else from a guess. With `sharpen`, to the asked precision;
@@ -414,6 +423,7 @@ impl<'a> Search<'a> {
             crossing,
             saturated_per_s: self.saturated_per_s,
             notes: self.notes,
+            stretch: self.stretch,
         })
     }
 }
