@@ -58,6 +58,14 @@ pub(super) struct ClassSegment {
 
 impl ClassSegment {
     pub fn absorb(&mut self, later: &Self) {
+        self.absorb_counts(later);
+        for (mine, theirs) in self.latency.iter_mut().zip(&later.latency) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// All but the latencies, which a summary merges at once for the sake of exact quantiles.
+    pub fn absorb_counts(&mut self, later: &Self) {
         self.offered += later.offered;
         self.completed += later.completed;
         self.rejected += later.rejected;
@@ -65,9 +73,6 @@ impl ClassSegment {
         self.attained += later.attained;
         self.input_tokens += later.input_tokens;
         self.output_tokens += later.output_tokens;
-        for (mine, theirs) in self.latency.iter_mut().zip(&later.latency) {
-            mine.merge(theirs);
-        }
     }
 }
 

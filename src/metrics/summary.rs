@@ -41,7 +41,7 @@ impl Recorder {
         let mut sketches: Vec<[Vec<&Sketch>; 6]> = vec![Default::default(); self.classes()];
         for segment in self.segments.all().iter().skip(first) {
             for ((total, parts), class) in classes.iter_mut().zip(&mut sketches).zip(&segment.classes) {
-                count(total, class);
+                total.absorb_counts(class);
                 for (part, sketch) in parts.iter_mut().zip(&class.latency) {
                     part.push(sketch);
                 }
@@ -182,19 +182,9 @@ impl Recorder {
     }
 }
 
-fn count(total: &mut ClassSegment, part: &ClassSegment) {
-    total.offered += part.offered;
-    total.completed += part.completed;
-    total.rejected += part.rejected;
-    total.good += part.good;
-    total.attained += part.attained;
-    total.input_tokens += part.input_tokens;
-    total.output_tokens += part.output_tokens;
-}
-
 fn all_classes(parts: &[ClassSegment], classes: &[Class], span_s: f64) -> Group {
     let mut total = ClassSegment::default();
-    parts.iter().for_each(|part| count(&mut total, part));
+    parts.iter().for_each(|part| total.absorb_counts(part));
     total.latency = std::array::from_fn(|i| Sketch::merged(parts.iter().map(|part| &part.latency[i])));
     let mut all = rates("all", &total, span_s);
     if classes.iter().any(|class| !class.slo.objectives.is_empty()) {
