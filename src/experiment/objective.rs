@@ -2,7 +2,7 @@
 
 use super::estimate::Estimate;
 use super::stability::Verdict;
-use crate::metrics::{Group, RunSummary};
+use crate::metrics::{Group, RunMode, RunSummary};
 use crate::workload::{Class, Objective, Statistic};
 
 /// Whether the objectives hold at a point.
@@ -90,6 +90,10 @@ pub fn judge(classes: &[Class], runs: &[RunSummary], stability: Verdict) -> SloV
     }
     if upper > 1.0 {
         return SloVerdict::Unclear { binding: at_bound.objective.clone() };
+    }
+    // A finite batch has no steady state to be undecided about.
+    if stability == Verdict::Undecided && runs.iter().any(|run| run.window.mode == RunMode::Steady) {
+        return SloVerdict::Unclear { binding: "whether the system keeps up is undecided".to_owned() };
     }
     match too_short_for(classes, runs) {
         Some(binding) => SloVerdict::Unclear { binding },
