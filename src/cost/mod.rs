@@ -8,6 +8,7 @@
 
 mod expert_parallel;
 mod fit;
+mod launch;
 mod memory;
 mod shape;
 mod step;
@@ -15,6 +16,7 @@ mod step;
 mod tests;
 
 pub use fit::{Alternatives, alternatives};
+pub use launch::Graphs;
 pub use memory::{MemoryBudget, MemoryInputs, memory_budget};
 pub use shape::{StepShape, window_pairs_x2};
 pub use step::{DecodeCost, StepCost, StepTerms};

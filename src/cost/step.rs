@@ -4,7 +4,7 @@
 //! the weights' compute type) and B (bytes/s), and fractions e, b, b_kv, e_a of them:
 //!
 //! ```text
-//! T = t0 + t_seq S + T_linear + T_head + T_attention + T_kv + T_communication
+//! T = t0 + t_seq S + T_linear + T_head + T_attention + T_kv + T_communication + T_launch
 //! T_linear = sqrt(Tc^2 + Tm^2)     Tc = 2 P_active n / (p F e)     Tm = W(n) / (p B b)
 //! ```
 //!
@@ -17,6 +17,7 @@
 
 use super::StepShape;
 use super::expert_parallel::Spread;
+use super::launch::{Graphs, Launch};
 use crate::catalog::{AllReduce, Attention, Dtype, Hardware, Mlp, Model, ProfileValues};
 use crate::units::{SimSpan, Tokens};
 
@@ -40,6 +41,8 @@ pub struct StepTerms {
     pub attention_s: f64,
     pub kv_s: f64,
     pub communication_s: f64,
+    /// What launching the kernels one by one takes beyond all of the above (see [`Graphs`]).
+    pub launch_s: f64,
 }
 
 impl StepTerms {
@@ -54,6 +57,7 @@ impl StepTerms {
             + self.attention_s
             + self.kv_s
             + self.communication_s
+            + self.launch_s
     }
 }
 
@@ -79,6 +83,7 @@ pub struct StepCost {
     kv: KvCost,
     communication_s: f64,
     communication_per_token_s: f64,
+    launch: Launch,
 }
 
 /// Compute of attention: seconds per unit of the [`StepShape`]'s sums.
@@ -147,7 +152,15 @@ impl StepCost {
             kv: KvCost::new(model, kv_dtype, tp, hardware.memory_bandwidth_bytes_per_s * profile.kv_memory),
             communication_s,
             communication_per_token_s,
+            launch: Launch::NONE,
         }
+    }
+
+    /// The same where only some steps run from CUDA graphs.
+    #[must_use]
+    pub fn with_graphs(mut self, model: &Model, hardware: &Hardware, tp: u32, graphs: Graphs) -> Self {
+        self.launch = Launch::new(model, hardware, tp, graphs);
+        self
     }
 
     /// The same with whole experts on each of the `tp` GPUs instead of a slice of all; nothing changes for
@@ -188,6 +201,7 @@ impl StepCost {
             kv: KvCost { per_context_s: 0.0, per_window_context_s: 0.0, per_sequence_s: 0.0 },
             communication_s: 0.0,
             communication_per_token_s: 0.0,
+            launch: Launch::NONE,
         }
     }
 
@@ -221,7 +235,14 @@ impl StepCost {
             },
             communication_s: self.communication_s * factor,
             communication_per_token_s: self.communication_per_token_s * factor,
+            launch: self.launch.scaled(factor),
         }
+    }
+
+    /// Host time below which a step that no CUDA graph launches cannot end; 0 where that is not simulated.
+    #[must_use]
+    pub const fn launch_floor_s(&self) -> f64 {
+        self.launch.step_s
     }
 
     /// The model's sliding window; `Tokens::MAX` if it has none.
@@ -246,7 +267,7 @@ impl StepCost {
         } else {
             norm(self.head_compute_per_row_s * f64::from(shape.sampled), self.head_memory_s)
         };
-        StepTerms {
+        let mut terms = StepTerms {
             overhead_s: self.overhead_s,
             sequences_s: self.per_sequence_s * sequences,
             linear_s: norm(linear_compute_s, linear_memory_s),
@@ -262,7 +283,13 @@ impl StepCost {
                     * (shape.decode_window_context + shape.prefill_window_context) as f64
                 + self.kv.per_sequence_s * sequences,
             communication_s: self.communication_s + self.communication_per_token_s * tokens,
+            launch_s: 0.0,
+        };
+        let floor_s = self.launch.floor_s(shape);
+        if floor_s > 0.0 {
+            terms.launch_s = (floor_s - terms.total_s()).max(0.0);
         }
+        terms
     }
 
     fn experts_read_s(&self, tokens: u32) -> f64 {
@@ -292,6 +319,7 @@ impl StepCost {
             kv_per_window_context_s: self.kv.per_window_context_s,
             kv_s: terms.kv_s,
             communication_s: terms.communication_s,
+            launch_floor_s: self.launch.floor_s(&shape),
         }
     }
 }
@@ -308,6 +336,8 @@ pub struct DecodeCost {
     kv_per_window_context_s: f64,
     kv_s: f64,
     communication_s: f64,
+    /// 0 where a graph launches the step.
+    launch_floor_s: f64,
 }
 
 impl DecodeCost {
@@ -321,7 +351,11 @@ impl DecodeCost {
         let kv_s = self.kv_per_context_s * context
             + self.kv_per_window_context_s * window_context as f64
             + self.kv_s;
-        to_span(self.before_attention_s + attention_s + kv_s + self.communication_s)
+        let mut total_s = self.before_attention_s + attention_s + kv_s + self.communication_s;
+        if self.launch_floor_s > 0.0 {
+            total_s += (self.launch_floor_s - total_s).max(0.0);
+        }
+        to_span(total_s)
     }
 }
 

@@ -259,6 +259,8 @@ table! { engine, ENGINE, "engine":
     MAX_PREFILL_TOKENS = "max_prefill_tokens", COUNT, Depends("sglang: 16384"), "sglang only: prompt tokens up to which a step takes another prompt";
     ENABLE_MIXED_CHUNK = "enable_mixed_chunk", Kind::Boolean, Depends("sglang: false"), "sglang only: decodes in prompt steps (only false is built)";
     CAPACITY_SCHEDULER_POLICY = "capacity_scheduler_policy", Kind::Choice(&["GUARANTEED_NO_EVICT", "MAX_UTILIZATION"]), Depends("tensorrt-llm: GUARANTEED_NO_EVICT"), "tensorrt-llm only: whether a request is admitted with room for its whole output or its prompt";
+    ENFORCE_EAGER = "enforce_eager", Kind::Boolean, Depends("vllm: false"), "vllm only: no CUDA graphs; every step takes at least as long as launching its kernels";
+    MAX_CUDAGRAPH_CAPTURE_SIZE = "max_cudagraph_capture_size", COUNT, Depends("vllm: 2 x max_num_seqs, at most 512"), "vllm only: largest decode batch that a CUDA graph holds, in tokens";
     BATCHING = "batching", Kind::Choice(&["continuous", "static"]), Fallback::Text("continuous"), "whether a batch changes at every step or runs to its longest member";
 }
 
@@ -429,13 +431,8 @@ pub static TOP: &Table = &root::ROOT;
 pub static SYNTHETIC_ENGINE: &Table = &synthetic::SYNTHETIC;
 
 /// What people may write because it is planned, as dotted keys.
-pub(super) const NOT_BUILT: &[&str] = &[
-    "engine.speculative_config",
-    "engine.num_speculative_tokens",
-    "engine.acceptance_rate",
-    "engine.enforce_eager",
-    "engine.max_cudagraph_capture_size",
-];
+pub(super) const NOT_BUILT: &[&str] =
+    &["engine.speculative_config", "engine.num_speculative_tokens", "engine.acceptance_rate"];
 
 /// Keys of which one replaces the other: setting one from outside removes its siblings.
 pub(super) const ALTERNATIVES: &[(&str, &[&str])] = &[

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use knee::catalog::{Catalog, Dtype};
+use knee::cost::Graphs;
 use knee::engine::{Batching, RouterPolicy, SchedulingPolicy, Server};
 use knee::metrics::RunMode;
 use knee::scenario::{Document, RunLength, Warmup};
@@ -30,6 +31,24 @@ fn a_minimal_scenario_has_the_documented_defaults() {
     assert_eq!(server.batcher.scheduling_policy, SchedulingPolicy::Fcfs);
     assert_eq!(server.batcher.max_num_batched_tokens, serving.engine.max_num_batched_tokens);
     assert_eq!(server.kv.blocks + 1, serving.memory.blocks);
+}
+
+/// vLLM captures twice `max_num_seqs`, at most 512 and never more than a step holds; without graphs their
+/// memory goes to the KV pool.
+#[test]
+fn cuda_graphs_hold_batches_up_to_a_size() {
+    let graphs = |sets: &[&str]| scenario(MINIMAL, sets).serving.unwrap().graphs;
+    assert_eq!(graphs(&[]), Some(Graphs::UpTo(512)));
+    assert_eq!(graphs(&["engine.max_num_seqs=100"]), Some(Graphs::UpTo(200)));
+    assert_eq!(graphs(&["engine.max_cudagraph_capture_size=64"]), Some(Graphs::UpTo(64)));
+    let small = ["engine.max_num_batched_tokens=48", "engine.max_num_seqs=48"];
+    assert_eq!(graphs(&small), Some(Graphs::UpTo(48)));
+    assert_eq!(graphs(&["engine.enforce_eager=true"]), Some(Graphs::Off));
+    assert_eq!(graphs(&["engine.name=sglang"]), None);
+    let memory = |sets: &[&str]| scenario(MINIMAL, sets).serving.unwrap().memory.clone();
+    let (with, without) = (memory(&[]), memory(&["engine.enforce_eager=true"]));
+    assert_eq!(without.graphs, 0);
+    assert_eq!(without.kv_available - with.kv_available, with.graphs as i64);
 }
 
 /// The pool in bytes follows each engine's own formula, and the batcher each engine's policy.

@@ -22,6 +22,14 @@ error: unknown key `deployment.replica`
 }
 
 #[test]
+fn graphs_that_cannot_be() {
+    let both = ["engine.enforce_eager=true", "engine.max_cudagraph_capture_size=8"];
+    assert!(refusal(MINIMAL, &both).contains("which captures no graphs"));
+    let sglang = ["engine.name=sglang", "engine.enforce_eager=true"];
+    assert!(refusal(MINIMAL, &sglang).contains("sglang has no option `enforce_eager`: it is vllm's"));
+}
+
+#[test]
 fn a_wrong_type() {
     assert_refused(
         &minimal("rate_per_s = 12.0", "rate_per_s = \"fast\""),
@@ -165,7 +173,7 @@ fn what_is_not_built_is_refused_and_its_off_value_accepted() {
         assert!(message.starts_with(&format!("error: `engine.{key}` is not built yet")), "{message}");
         scenario(MINIMAL, &[&format!("engine.{key}={off}")]);
     }
-    for key in ["num_speculative_tokens=3", "acceptance_rate=0.7", "enforce_eager=true"] {
+    for key in ["num_speculative_tokens=3", "acceptance_rate=0.7"] {
         let message = refusal(MINIMAL, &[&format!("engine.{key}")]);
         assert!(message.contains("is not built yet"), "{message}");
     }

@@ -1,7 +1,7 @@
 //! What a step's time is made of, for a few shapes that bracket what an engine runs.
 
 use super::roofline::{mean_context, most_sequences};
-use crate::cost::{StepShape, StepTerms};
+use crate::cost::{Graphs, StepShape, StepTerms};
 use crate::engine::{LlmServer, Server};
 use crate::experiment::Point;
 use crate::report::format::{count, latency, number};
@@ -50,7 +50,7 @@ impl Resource {
             Self::Weights => terms.linear_s * (1.0 - compute),
             Self::Kv => terms.kv_s,
             Self::Head => terms.head_s,
-            Self::Overhead => terms.overhead_s + terms.sequences_s,
+            Self::Overhead => terms.overhead_s + terms.sequences_s + terms.launch_s,
             Self::Communication => terms.communication_s,
         }
     }
@@ -140,6 +140,7 @@ pub(super) fn notes(server: &LlmServer, serving: &Serving) -> Vec<String> {
         "Every request also spends {} in the front end (HTTP, tokenising).",
         latency(server.front_end.as_secs_f64())
     )];
+    lines.extend(graphs(server, serving));
     if let Some(values) = values {
         lines.extend(wrapped(&format!(
             "Efficiencies ({}): compute {}, weights {}, KV {}, attention {} of the datasheet's peaks; {}.",
@@ -152,6 +153,23 @@ pub(super) fn notes(server: &LlmServer, serving: &Serving) -> Vec<String> {
         ), MAX_WIDTH));
     }
     lines
+}
+
+/// Which steps CUDA graphs launch, and what the others cost.
+fn graphs(server: &LlmServer, serving: &Serving) -> Vec<String> {
+    let floor = latency(server.cost.launch_floor_s());
+    let text = match serving.graphs {
+        None => return Vec::new(),
+        Some(Graphs::Off) => format!(
+            "enforce_eager: no CUDA graphs, so that no step is shorter than {floor}, the launches of its kernels (estimated)."
+        ),
+        Some(Graphs::UpTo(tokens)) => format!(
+            "CUDA graphs hold decode batches of up to {} tokens; padding to a captured size is not costed. A larger batch \
+             takes at least {floor} to launch (estimated).",
+            count(u64::from(tokens))
+        ),
+    };
+    wrapped(&text, MAX_WIDTH)
 }
 
 /// The step of a run's average content and its terms; `None` for a synthetic server or an idle run.
@@ -184,6 +202,7 @@ mod tests {
             attention_s: 0.125,
             kv_s: 2.0,
             communication_s: 0.75,
+            launch_s: 0.375,
         };
         let sum: f64 = Resource::ALL.into_iter().map(|resource| resource.seconds(&terms)).sum();
         assert!((sum - terms.total_s()).abs() < 1e-12);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Context, engines, fit};
 use crate::catalog::{CatalogError, Dtype, EngineDefaults, Hardware, Model, Scheduler};
-use crate::cost::{MemoryInputs, StepCost};
+use crate::cost::{Graphs, MemoryInputs};
 use crate::engine::{BatcherConfig, Batching, LlmServer, SchedulingPolicy};
 use crate::scenario::Serving;
 use crate::scenario::keys::{Key, engine as keys, hardware, model, root};
@@ -69,34 +69,25 @@ pub(super) fn read<'d>(
         defaults.max_num_seqs = seqs.unwrap_or(defaults.max_num_seqs);
     }
 
-    let cost = StepCost::new(
-        &model,
-        weight_dtype,
-        options.kv_dtype,
-        &gpu,
-        values,
-        options.tensor_parallel_size,
-        largest_step(&defaults),
-    );
-    let server = LlmServer {
-        batcher: options.batcher(&defaults, max_model_len, memory.blocks, class_priority),
-        kv: memory.to_kv_spec(),
-        cost: if options.enable_expert_parallel {
-            cost.with_expert_parallel(&model, options.tensor_parallel_size)
-        } else {
-            cost
-        },
-        front_end: SimSpan::from_secs_f64(values.front_end_s).unwrap_or(SimSpan::ZERO),
-    };
+    let values = values.clone();
+    let batcher = options.batcher(&defaults, max_model_len, memory.blocks, class_priority);
     let serving = Serving {
         model,
         hardware: gpu,
+        graphs: options.graphs(&defaults),
         engine: defaults,
         profile,
         weight_dtype,
         kv_dtype: options.kv_dtype,
         tensor_parallel_size: options.tensor_parallel_size,
+        enable_expert_parallel: options.enable_expert_parallel,
         memory,
+    };
+    let server = LlmServer {
+        batcher,
+        kv: serving.memory.to_kv_spec(),
+        cost: serving.cost(&values),
+        front_end: SimSpan::from_secs_f64(values.front_end_s).unwrap_or(SimSpan::ZERO),
     };
     Some((server, serving))
 }
@@ -169,6 +160,9 @@ pub(super) enum MaxModelLen {
     Given(Tokens),
 }
 
+/// vLLM captures no larger graph unless told to (`_set_cudagraph_sizes` in vllm/config/vllm.py).
+const LARGEST_GRAPH: u32 = 512;
+
 /// `[engine]` as written; `None` takes the engine's default.
 struct Options {
     tensor_parallel_size: u32,
@@ -186,6 +180,8 @@ struct Options {
     scheduling_policy: SchedulingPolicy,
     watermark: Option<f64>,
     static_batches: bool,
+    enforce_eager: bool,
+    max_cudagraph_capture_size: Option<u32>,
 }
 
 impl Options {
@@ -214,6 +210,8 @@ impl Options {
             },
             watermark: reader.number(engine, &keys::WATERMARK),
             static_batches: reader.choice(engine, &keys::BATCHING) == Some("static"),
+            enforce_eager: reader.boolean(engine, &keys::ENFORCE_EAGER) == Some(true),
+            max_cudagraph_capture_size: reader.integer(engine, &keys::MAX_CUDAGRAPH_CAPTURE_SIZE),
         };
         (reader.problems.len() == before).then_some(options)
     }
@@ -241,6 +239,8 @@ impl Options {
             defaults.watermark = watermark;
         }
         let is_vllm = defaults.scheduler == Scheduler::Vllm;
+        engines::check_graphs(reader, engine, defaults, self.enforce_eager);
+        defaults.subtracts_graphs &= !self.enforce_eager;
         if is_vllm && !defaults.enable_chunked_prefill {
             let longest = match self.max_model_len {
                 MaxModelLen::Given(tokens) => tokens,
@@ -276,6 +276,19 @@ impl Options {
             return None;
         }
         Some(())
+    }
+
+    /// vLLM's captured sizes; the other engines' graphs are not told apart.
+    fn graphs(&self, defaults: &EngineDefaults) -> Option<Graphs> {
+        if defaults.scheduler != Scheduler::Vllm {
+            return None;
+        }
+        if self.enforce_eager {
+            return Some(Graphs::Off);
+        }
+        let largest = defaults.max_num_seqs.saturating_mul(2).min(LARGEST_GRAPH);
+        let largest = self.max_cudagraph_capture_size.unwrap_or(largest);
+        Some(Graphs::UpTo(largest.min(defaults.max_num_batched_tokens)))
     }
 
     /// `blocks`: the pool, the engine's null block included, of which it takes the watermark.
@@ -341,12 +354,6 @@ fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> bool {
         refuse(reader, &keys::ENABLE_PREFIX_CACHING, "false", "prompts are independent of each other");
     }
     prefix_caching == Some(false)
-}
-
-/// The most tokens that a step can hold. SGLang's budget does not bound its decode steps, nor a prompt
-/// that is not cut.
-fn largest_step(defaults: &EngineDefaults) -> Tokens {
-    defaults.max_num_batched_tokens.max(defaults.max_num_seqs)
 }
 
 fn check_parallelism(reader: &mut Reader<'_>, engine: &Section<'_>, model: &Model, gpu: &Hardware, tp: u32) {
