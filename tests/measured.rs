@@ -87,6 +87,8 @@ fn qwen3_14b_on_h100() -> System {
         kv: memory.to_kv_spec(),
         cost: StepCost::new(&model, Dtype::Bf16, Dtype::Bf16, &hardware, values, 1, budget),
         front_end: SimSpan::from_secs_f64(values.front_end_s).expect("a time"),
+        pipeline: None,
+        speculation: None,
     };
     System { replicas: 1, router: RouterPolicy::RoundRobin, server: Server::Llm(Box::new(server)) }
 }

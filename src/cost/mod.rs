@@ -10,6 +10,7 @@ mod expert_parallel;
 mod fit;
 mod launch;
 mod memory;
+mod pipeline;
 mod shape;
 mod step;
 #[cfg(test)]
@@ -18,5 +19,6 @@ mod tests;
 pub use fit::{Alternatives, alternatives};
 pub use launch::Graphs;
 pub use memory::{MemoryBudget, MemoryInputs, memory_budget};
+pub use pipeline::{Pipeline, stage_layers};
 pub use shape::{StepShape, window_pairs_x2};
 pub use step::{DecodeCost, StepCost, StepTerms};

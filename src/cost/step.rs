@@ -24,7 +24,7 @@ use crate::units::{SimSpan, Tokens};
 /// Efficiency of reading routed experts relative to dense matrices (fitted: gpt-oss-120b on H200).
 const EXPERT_READ: f64 = 0.78;
 /// Activations travel and KV of computed heads is multiplied in bf16.
-const ACTIVATION_BYTES: f64 = 2.0;
+pub(super) const ACTIVATION_BYTES: f64 = 2.0;
 /// Untouched share of experts below which all count as touched.
 const NEGLIGIBLE_SHARE: f64 = 1e-12;
 
@@ -306,6 +306,12 @@ impl StepCost {
         to_span(self.terms(shape).total_s())
     }
 
+    /// [`StepCost::step_time`] with `beside_s` seconds more.
+    #[must_use]
+    pub fn step_time_with(&self, shape: &StepShape, beside_s: f64) -> SimSpan {
+        to_span(self.terms(shape).total_s() + beside_s)
+    }
+
     /// The price of steps in which `sequences` decode and nothing else happens.
     #[must_use]
     pub fn decode_only(&self, sequences: u32) -> DecodeCost {
@@ -360,7 +366,7 @@ impl DecodeCost {
 }
 
 #[inline]
-fn to_span(seconds: f64) -> SimSpan {
+pub(super) fn to_span(seconds: f64) -> SimSpan {
     SimSpan::from_nanos((libm::rint(seconds * 1e9) as u64).max(1))
 }
 
@@ -457,11 +463,7 @@ impl KvCost {
 /// Two all-reduces of n x hidden activations per layer: 2 L (alpha + 2 (p - 1) / p x n H bytes / bus).
 /// Returns the constant and the part per token.
 fn all_reduce(model: &Model, hardware: &Hardware, profile: &ProfileValues, tp: u32) -> (f64, f64) {
-    let points = match profile.all_reduce.as_slice() {
-        [] => hardware.kernels.all_reduce.as_slice(),
-        fitted => fitted,
-    };
-    let Some(point) = interpolate(points, tp) else {
+    let Some(point) = interpolate(all_reduce_points(hardware, profile), tp) else {
         return (0.0, 0.0);
     };
     let times = 2.0 * f64::from(model.layer_count());
@@ -470,9 +472,17 @@ fn all_reduce(model: &Model, hardware: &Hardware, profile: &ProfileValues, tp: u
     (times * point.startup_s, times * bytes / point.bus_bytes_per_s)
 }
 
+/// The profile's all-reduce figures; the hardware's if it has none.
+pub(super) fn all_reduce_points<'a>(hardware: &'a Hardware, profile: &'a ProfileValues) -> &'a [AllReduce] {
+    match profile.all_reduce.as_slice() {
+        [] => &hardware.kernels.all_reduce,
+        fitted => fitted,
+    }
+}
+
 /// The all-reduce figures for `gpus` GPUs: linear between points in the logarithm of their number,
 /// constant beyond the ends. `None` for one GPU, and where nothing is known.
-fn interpolate(points: &[AllReduce], gpus: u32) -> Option<AllReduce> {
+pub(super) fn interpolate(points: &[AllReduce], gpus: u32) -> Option<AllReduce> {
     if gpus < 2 {
         return None;
     }

@@ -88,6 +88,8 @@ pub(super) fn read<'d>(
         kv: serving.memory.to_kv_spec(),
         cost: serving.cost(&values),
         front_end: SimSpan::from_secs_f64(values.front_end_s).unwrap_or(SimSpan::ZERO),
+        pipeline: None,
+        speculation: None,
     };
     Some((server, serving))
 }
