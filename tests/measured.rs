@@ -68,6 +68,8 @@ fn qwen3_14b_on_h100() -> System {
         max_num_seqs: seqs,
         max_num_batched_tokens: budget,
         tensor_parallel_size: 1,
+        pipeline_parallel_size: 1,
+        draft: None,
         gpu_memory_utilization: engine.gpu_memory_utilization,
         num_gpu_blocks_override: Some(18_038),
     });

@@ -6,6 +6,7 @@
 //! the GPU's datasheet and a handful of calibrated figures, so they extend to models and GPUs that
 //! nobody measured.
 
+mod draft;
 mod expert_parallel;
 mod fit;
 mod launch;
@@ -16,6 +17,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+pub use draft::Draft;
 pub use fit::{Alternatives, alternatives};
 pub use launch::Graphs;
 pub use memory::{MemoryBudget, MemoryInputs, memory_budget};

@@ -156,6 +156,14 @@ impl StepCost {
         }
     }
 
+    /// The same where every decoding sequence has `queries` tokens in a step: each of them attends to the context
+    /// that is read once.
+    #[must_use]
+    pub fn with_decode_queries(mut self, queries: u32) -> Self {
+        self.attention.per_decode_context_s *= f64::from(queries);
+        self
+    }
+
     /// The same where only some steps run from CUDA graphs.
     #[must_use]
     pub fn with_graphs(mut self, model: &Model, hardware: &Hardware, tp: u32, graphs: Graphs) -> Self {

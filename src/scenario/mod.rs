@@ -14,12 +14,11 @@ mod overrides;
 mod problem;
 mod read;
 mod reader;
+mod serving;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::catalog::{Dtype, EngineDefaults, Hardware, Model, Profile, ProfileValues};
-use crate::cost::{Graphs, MemoryBudget, StepCost};
 use crate::engine::System;
 pub use crate::stats::{RunMode, Warmup};
 use crate::workload::Workload;
@@ -28,6 +27,7 @@ pub use document::{Document, scenario_names};
 pub use measurements::{MeasuredData, MeasuredPoint, Measurement, point_columns};
 pub use overrides::Override;
 pub use problem::{Problem, ScenarioErrors};
+pub use serving::{Serving, Speculative};
 
 /// A scenario with every name resolved, every default filled in and every value checked.
 #[derive(Clone, Debug)]
@@ -53,42 +53,6 @@ pub struct Scenario {
     pub gpus: u32,
     /// Things a reader must know: version fallbacks, clipped values.
     pub warnings: Vec<String>,
-}
-
-/// The calibrated parts behind a language-model server.
-#[derive(Clone, Debug)]
-pub struct Serving {
-    pub model: Arc<Model>,
-    pub hardware: Arc<Hardware>,
-    /// Those of the version, with what the scenario overrides.
-    pub engine: EngineDefaults,
-    pub profile: Profile,
-    pub weight_dtype: Dtype,
-    pub kv_dtype: Dtype,
-    pub tensor_parallel_size: u32,
-    pub enable_expert_parallel: bool,
-    /// Which steps run from CUDA graphs; `None` where the engine's limits are not simulated.
-    pub graphs: Option<Graphs>,
-    pub memory: MemoryBudget,
-}
-
-impl Serving {
-    /// The step-time model of this server under the step-time parameters `values`.
-    #[must_use]
-    pub fn cost(&self, values: &ProfileValues) -> StepCost {
-        let Self { model, hardware, tensor_parallel_size: tp, .. } = self;
-        // SGLang's budget does not bound its decode steps, nor a prompt that is not cut.
-        let largest_step = self.engine.max_num_batched_tokens.max(self.engine.max_num_seqs);
-        let (weights, kv) = (self.weight_dtype, self.kv_dtype);
-        let mut cost = StepCost::new(model, weights, kv, hardware, values, *tp, largest_step);
-        if self.enable_expert_parallel {
-            cost = cost.with_expert_parallel(model, *tp);
-        }
-        match self.graphs {
-            Some(graphs) => cost.with_graphs(model, hardware, *tp, graphs),
-            None => cost,
-        }
-    }
 }
 
 /// How long and how often to run.

@@ -185,7 +185,8 @@ impl Cell {
         let serving = self.serving();
         let cost = serving.cost(values);
         let front_end = SimSpan::from_secs_f64(values.front_end_s).unwrap_or(SimSpan::ZERO);
-        let server = LlmServer { cost, front_end, ..(**server).clone() };
+        let (pipeline, speculation) = (serving.pipeline(values), serving.speculation(values));
+        let server = LlmServer { cost, front_end, pipeline, speculation, ..(**server).clone() };
         System { replicas: *replicas, router: *router, server: Server::Llm(Box::new(server)) }
     }
 

@@ -148,7 +148,7 @@ impl<'a> Engine<'a> {
         };
         let whole = !self.batcher.enable_chunked_prefill;
         if all > self.batcher.max_model_len
-            || self.reservation(self.longest(total)) > self.kv.blocks
+            || self.kv.fixed_blocks(total) + self.longest(total).div_ceil(self.kv.block_size) > self.kv.blocks
             || whole && longest_prompt > self.batcher.max_num_batched_tokens
             || prefill_first
                 && all + self.kv.fixed_blocks(total) * self.kv.block_size

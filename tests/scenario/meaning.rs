@@ -51,6 +51,35 @@ fn cuda_graphs_hold_batches_up_to_a_size() {
     assert_eq!(without.kv_available - with.kv_available, with.graphs as i64);
 }
 
+#[test]
+fn stages_and_drafts_reach_the_engine() {
+    let of = |sets: &[&str]| {
+        let scenario = scenario(MINIMAL, sets);
+        let Server::Llm(server) = &scenario.system.server else { panic!("not an LLM server") };
+        (server.clone(), scenario)
+    };
+    let (server, piped) = of(&["engine.pipeline_parallel_size=3", "engine.tensor_parallel_size=2"]);
+    assert_eq!(server.pipeline.unwrap().layers(), [11, 11, 10]);
+    assert_eq!((piped.gpus, piped.serving.unwrap().gpus()), (6, 6));
+
+    let speculates = |table: &str| of(&[&format!("engine.speculative_config={{ {table} }}")]);
+    let (server, eagle) =
+        speculates("method = \"eagle\", num_speculative_tokens = 3, mean_acceptance_length = 2.4");
+    let speculation = server.speculation.unwrap();
+    assert_eq!((speculation.num_speculative_tokens, speculation.lookahead), (3, 3));
+    assert!(speculation.draft.is_some() && server.batcher.async_scheduling);
+    // One layer more than the model's 32.
+    let (plain, drafted) = (scenario(MINIMAL, &[]).serving.unwrap(), eagle.serving.unwrap());
+    assert_eq!(drafted.memory.block_bytes * 32, plain.memory.block_bytes * 33);
+    let layer = (4096 * 10_240 + 3 * 4096 * 14_336) * 2;
+    assert_eq!(drafted.memory.weights - plain.memory.weights, layer);
+
+    let (server, _) =
+        speculates("method = \"ngram\", num_speculative_tokens = 5, mean_acceptance_length = 1.5");
+    assert_eq!(server.speculation.as_ref().unwrap().lookahead, 0);
+    assert!(server.speculation.unwrap().draft.is_none() && !server.batcher.async_scheduling);
+}
+
 /// The pool in bytes follows each engine's own formula, and the batcher each engine's policy.
 #[test]
 fn other_engines_bring_their_policy_and_their_share_of_memory() {

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{Context, engines, fit};
+use super::{Context, engines, fit, speculative};
 use crate::catalog::{CatalogError, Dtype, EngineDefaults, Hardware, Model, Scheduler};
 use crate::cost::{Graphs, MemoryInputs};
 use crate::engine::{BatcherConfig, Batching, LlmServer, SchedulingPolicy};
-use crate::scenario::Serving;
 use crate::scenario::keys::{Key, engine as keys, hardware, model, root};
 use crate::scenario::node::{Span, Value};
 use crate::scenario::problem::Problem;
 use crate::scenario::reader::{Reader, Section};
+use crate::scenario::{Serving, Speculative};
 use crate::units::{Blocks, SimSpan, Tokens};
 
 /// `class_priority`: the priority of each class, for the batcher.
@@ -31,10 +31,17 @@ pub(super) fn read<'d>(
     let before = reader.problems.len();
     engines::own_options(reader, &engine, &mut defaults, options.scheduling_policy);
     options.apply(reader, &engine, &mut defaults, &model, &gpu)?;
+    let stages = options.pipeline_parallel_size;
+    speculative::check(reader, &engine, &defaults.scheduler, &model, stages, options.static_batches);
+    let speculative = speculative::read(reader, context, &engine, &model, weight_dtype);
+    if speculative.as_ref().is_some_and(|one| matches!(one.method, "ngram" | "draft_model")) {
+        // As in 0.27 (vllm/config/vllm.py): only EAGLE and its kin are scheduled ahead.
+        defaults.async_scheduling = false;
+    }
     if reader.problems.len() > before {
         return None;
     }
-    check_parallelism(reader, &engine, &model, &gpu, options.tensor_parallel_size);
+    check_parallelism(reader, &engine, &model, &gpu, options.tensor_parallel_size, stages);
     if options.enable_expert_parallel {
         engines::check_expert_parallel(reader, &engine, &model, options.tensor_parallel_size)?;
     }
@@ -58,6 +65,8 @@ pub(super) fn read<'d>(
         max_num_seqs: defaults.max_num_seqs,
         max_num_batched_tokens: defaults.max_num_batched_tokens,
         tensor_parallel_size: options.tensor_parallel_size,
+        pipeline_parallel_size: options.pipeline_parallel_size,
+        draft: speculative.as_ref().and_then(|speculative| speculative.draft.as_ref()),
         gpu_memory_utilization: defaults.gpu_memory_utilization,
         num_gpu_blocks_override: options.num_gpu_blocks_override,
     };
@@ -74,13 +83,15 @@ pub(super) fn read<'d>(
     let serving = Serving {
         model,
         hardware: gpu,
-        graphs: options.graphs(&defaults),
+        graphs: options.graphs(&defaults, speculative.as_ref()),
         engine: defaults,
         profile,
         weight_dtype,
         kv_dtype: options.kv_dtype,
         tensor_parallel_size: options.tensor_parallel_size,
+        pipeline_parallel_size: options.pipeline_parallel_size,
         enable_expert_parallel: options.enable_expert_parallel,
+        speculative,
         memory,
     };
     let server = LlmServer {
@@ -88,14 +99,18 @@ pub(super) fn read<'d>(
         kv: serving.memory.to_kv_spec(),
         cost: serving.cost(&values),
         front_end: SimSpan::from_secs_f64(values.front_end_s).unwrap_or(SimSpan::ZERO),
-        pipeline: None,
-        speculation: None,
+        pipeline: serving.pipeline(&values),
+        speculation: serving.speculation(&values),
     };
     Some((server, serving))
 }
 
 /// A catalog's answer, its error reported at `place`.
-fn found<T>(reader: &mut Reader<'_>, place: Option<Span>, result: Result<T, CatalogError>) -> Option<T> {
+pub(super) fn found<T>(
+    reader: &mut Reader<'_>,
+    place: Option<Span>,
+    result: Result<T, CatalogError>,
+) -> Option<T> {
     result.map_err(|error| reader.problem(Problem::new(place, error.to_string()))).ok()
 }
 
@@ -168,6 +183,7 @@ const LARGEST_GRAPH: u32 = 512;
 /// `[engine]` as written; `None` takes the engine's default.
 struct Options {
     tensor_parallel_size: u32,
+    pipeline_parallel_size: u32,
     enable_expert_parallel: bool,
     max_num_seqs: Option<u32>,
     max_num_batched_tokens: Option<Tokens>,
@@ -193,6 +209,7 @@ impl Options {
         let prefix_caching_off = not_built(reader, engine);
         let options = Self {
             tensor_parallel_size: reader.integer(engine, &keys::TENSOR_PARALLEL_SIZE).unwrap_or(1),
+            pipeline_parallel_size: reader.integer(engine, &keys::PIPELINE_PARALLEL_SIZE).unwrap_or(1),
             enable_expert_parallel: reader.boolean(engine, &keys::ENABLE_EXPERT_PARALLEL) == Some(true),
             max_num_seqs: reader.integer(engine, &keys::MAX_NUM_SEQS),
             max_num_batched_tokens: reader.integer(engine, &keys::MAX_NUM_BATCHED_TOKENS),
@@ -281,14 +298,15 @@ impl Options {
     }
 
     /// vLLM's captured sizes; the other engines' graphs are not told apart.
-    fn graphs(&self, defaults: &EngineDefaults) -> Option<Graphs> {
+    fn graphs(&self, defaults: &EngineDefaults, speculative: Option<&Speculative>) -> Option<Graphs> {
         if defaults.scheduler != Scheduler::Vllm {
             return None;
         }
         if self.enforce_eager {
             return Some(Graphs::Off);
         }
-        let largest = defaults.max_num_seqs.saturating_mul(2).min(LARGEST_GRAPH);
+        let queries = 1 + speculative.map_or(0, |speculative| speculative.num_speculative_tokens);
+        let largest = defaults.max_num_seqs.saturating_mul(2 * queries).min(LARGEST_GRAPH);
         let largest = self.max_cudagraph_capture_size.unwrap_or(largest);
         Some(Graphs::UpTo(largest.min(defaults.max_num_batched_tokens)))
     }
@@ -337,16 +355,10 @@ fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> bool {
         let problem = Problem::new(engine.place(key), format!("`engine.{}` is not built yet", key.name));
         reader.problem(problem.label(format!("only {off} is possible")).help(help));
     };
-    for (key, help) in [
-        (
-            &keys::PIPELINE_PARALLEL_SIZE,
-            "several batches in flight through stages of layers are not simulated; tensor_parallel_size divides every layer",
-        ),
-        (
-            &keys::DATA_PARALLEL_SIZE,
-            "for a dense model it means independent engines: `deployment.replicas`; ranks that step together for their experts are not simulated",
-        ),
-    ] {
+    for (key, help) in [(
+        &keys::DATA_PARALLEL_SIZE,
+        "for a dense model it means independent engines: `deployment.replicas`; ranks that step together for their experts are not simulated",
+    )] {
         if reader.integer::<u32>(engine, key).is_some_and(|size| size > 1) {
             refuse(reader, key, "1", help);
         }
@@ -358,7 +370,14 @@ fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> bool {
     prefix_caching == Some(false)
 }
 
-fn check_parallelism(reader: &mut Reader<'_>, engine: &Section<'_>, model: &Model, gpu: &Hardware, tp: u32) {
+fn check_parallelism(
+    reader: &mut Reader<'_>,
+    engine: &Section<'_>,
+    model: &Model,
+    gpu: &Hardware,
+    tp: u32,
+    stages: u32,
+) {
     if let Some(heads) = indivisible_heads(model, tp) {
         let message =
             format!("the {heads} attention heads of {} cannot be divided over {tp} GPUs", model.name);
@@ -368,6 +387,11 @@ fn check_parallelism(reader: &mut Reader<'_>, engine: &Section<'_>, model: &Mode
     if tp > gpu.link_domain {
         reader.warnings.push(format!(
             "tensor_parallel_size = {tp} reaches beyond the {} GPUs that {} joins; the link's speed is assumed throughout",
+            gpu.link_domain, gpu.link_name
+        ));
+    } else if stages > 1 && tp.saturating_mul(stages) > gpu.link_domain {
+        reader.warnings.push(format!(
+            "{stages} stages of {tp} reach beyond the {} GPUs that {} joins; the link's speed is assumed throughout",
             gpu.link_domain, gpu.link_name
         ));
     }
