@@ -8,7 +8,7 @@ use crate::report::format::{count, latency, number};
 use crate::report::provenance;
 use crate::report::table::{Columns, MAX_WIDTH, wrapped};
 use crate::scenario::{Scenario, Serving};
-use crate::units::Tokens;
+use crate::units::{SimSpan, Tokens};
 
 /// What a step waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +90,13 @@ pub(super) fn decode_shape(sequences: u32, context: Tokens, window: Tokens) -> S
     }
 }
 
+/// A step of `decode`'s sequences as this server runs it: with all their drafts, the last of which sees the context.
+fn verification(server: &LlmServer, decode: StepShape) -> StepShape {
+    let drafts = server.speculation.as_ref().map_or(0, |speculation| speculation.num_speculative_tokens);
+    let tokens = decode.sequences * (1 + drafts);
+    StepShape { tokens, sampled: tokens, ..decode }
+}
+
 /// The shapes of the table, with their names.
 pub(super) fn shapes(scenario: &Scenario, server: &LlmServer) -> Vec<(String, StepShape)> {
     let window = server.cost.window();
@@ -100,15 +107,17 @@ pub(super) fn shapes(scenario: &Scenario, server: &LlmServer) -> Vec<(String, St
     batches.dedup();
     let mut shapes: Vec<(String, StepShape)> = batches
         .into_iter()
-        .map(|batch| (format!("decode, batch {batch}"), decode_shape(batch, context, window)))
+        .map(|batch| {
+            (format!("decode, batch {batch}"), verification(server, decode_shape(batch, context, window)))
+        })
         .collect();
     let budget = batcher.max_num_batched_tokens.min(batcher.max_model_len);
     let mut prefill = StepShape::default();
     prefill.add_chunk(0, budget, true, window);
     shapes.push((format!("prefill, {} tokens", count(u64::from(budget))), prefill));
     let decodes = most.min(64).min(budget.saturating_sub(1));
-    let mut mixed = decode_shape(decodes, context, window);
-    mixed.add_chunk(0, budget - decodes, true, window);
+    let mut mixed = verification(server, decode_shape(decodes, context, window));
+    mixed.add_chunk(0, budget.saturating_sub(mixed.tokens).max(1), true, window);
     shapes.push((format!("{decodes} decodes + prefill"), mixed));
     shapes
 }
@@ -131,6 +140,61 @@ pub(super) fn table(scenario: &Scenario, server: &LlmServer) -> Vec<String> {
         table.row(&row);
     }
     table.lines()
+}
+
+/// What pipeline stages and drafts make of the steps in the table.
+pub(super) fn overlap(scenario: &Scenario, server: &LlmServer, serving: &Serving) -> Vec<String> {
+    let shapes = shapes(scenario, server);
+    let mut lines = Vec::new();
+    for (name, shape) in &shapes {
+        let mut stages = Vec::new();
+        server.stage_times(shape, &mut stages);
+        let stages: Vec<f64> = stages.into_iter().map(SimSpan::as_secs_f64).collect();
+        let whole: f64 = stages.iter().sum();
+        let slowest = stages.iter().copied().fold(0.0, f64::max);
+        if server.pipeline.is_some() {
+            let each: Vec<String> = stages.iter().map(|seconds| number(seconds * 1e3)).collect();
+            lines.push(format!(
+                "  {name}: {} ms; alone one every {}, with one in every stage one every {}",
+                each.join(" + "),
+                latency(whole),
+                latency(slowest)
+            ));
+        }
+        if let (Some(speculation), Some(speculative)) = (&server.speculation, &serving.speculative)
+            && shape.prefill_context == 0
+        {
+            let tokens = f64::from(shape.sequences) * speculative.mean_acceptance_length;
+            lines.push(format!(
+                "  {name}: {} to draft and {} to verify, {} tokens/s of output",
+                latency(speculation.draft_s(shape)),
+                latency(server.cost.terms(shape).total_s()),
+                number(tokens / whole)
+            ));
+        }
+    }
+    if let Some(pipeline) = &server.pipeline {
+        let layers: Vec<String> = pipeline.layers().iter().map(u32::to_string).collect();
+        let head = format!(
+            "Through stages of {} layers, the hop between them (an estimate) included:",
+            layers.join(" + ")
+        );
+        lines.insert(0, head);
+        lines.extend(wrapped(
+            "As many steps as there are stages are under way at most, each with a group of its own. vLLM does not even \
+             the groups out: with few requests most are in one, and the other stages idle.",
+            MAX_WIDTH,
+        ));
+    } else if let Some(speculation) = &server.speculation {
+        let tokens = 1 + speculation.num_speculative_tokens;
+        let head =
+            format!("Every decoding sequence has {tokens} tokens in a step, those of its drafts included:");
+        lines.insert(0, head);
+    }
+    if !lines.is_empty() {
+        lines.insert(0, String::new());
+    }
+    lines
 }
 
 /// How founded the figures are, and the front end that is no part of a step.
