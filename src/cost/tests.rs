@@ -94,11 +94,14 @@ fn terms_of_a_dense_model_are_the_formulas() {
     // 4 L heads head_dim c (h + c/2).
     let pairs = 2048.0 * 1024.0;
     assert_close(
-        terms.attention_s,
+        terms.attention_compute_s,
         4.0 * 32.0 * 32.0 * 128.0 * pairs / (989e12 * v.attention_compute),
         1e-12,
     );
     assert_close(terms.kv_s, 131_072.0 * 2048.0 / (bandwidth * v.kv_memory), 1e-12);
+    // Prompts multiply while decodes read: one launch serves both.
+    assert_close(terms.attention_s, terms.attention_compute_s.hypot(terms.kv_s), 1e-12);
+    assert_eq!(cost.terms(&decode(4, 1000, cost.window())).attention_compute_s, 0.0);
     let compute = 2.0 * head / (989e12 * v.compute);
     assert_close(terms.head_s, compute.hypot(2.0 * head / (bandwidth * v.memory)), 1e-12);
     assert_close(terms.overhead_s, 32.0 * v.overhead_per_layer_s, 1e-12);
@@ -150,7 +153,7 @@ fn tensor_parallelism_divides_work_and_adds_all_reduces() {
         for (part, whole) in [
             (many.linear_s, one.linear_s),
             (many.head_s, one.head_s),
-            (many.attention_s, one.attention_s),
+            (many.attention_compute_s, one.attention_compute_s),
             (many.kv_s, one.kv_s),
         ] {
             assert_close(part * gpus, whole, 1e-9);
@@ -173,9 +176,9 @@ fn latent_kv_is_one_copy_on_every_gpu() {
     assert_close(eight.kv_s, one.kv_s, 1e-12);
     // Decode multiplies in the latent space: 2 heads (2 x 512 + 64) per context token and layer.
     let flops = 61.0 * 2.0 * 128.0 * 1088.0 * 32.0 * 4000.0;
-    assert_close(one.attention_s, flops / (989e12 * setup.values.attention_compute), 1e-12);
+    assert_close(one.attention_compute_s, flops / (989e12 * setup.values.attention_compute), 1e-12);
     // Prefill in expanded heads: queries and keys of 192, values of 128.
-    let prefill = setup.cost(1).terms(&prefill(1000, Tokens::MAX)).attention_s;
+    let prefill = setup.cost(1).terms(&prefill(1000, Tokens::MAX)).attention_compute_s;
     let flops = 61.0 * 2.0 * 128.0 * (192.0 + 128.0) * 500_000.0;
     assert_close(prefill, flops / (989e12 * setup.values.attention_compute), 1e-12);
 }
@@ -192,7 +195,7 @@ fn windows_and_constant_state_bound_what_is_read() {
     let long = prefill(1000, 128);
     let half = 2.0 * 64.0 * 64.0 * 12.0 / (989e12 * setup.values.attention_compute);
     let pairs_x2 = 1_000_000.0 + (128.0 * 128.0 + 2.0 * 128.0 * 872.0);
-    assert_close(cost.terms(&long).attention_s, half * pairs_x2, 1e-12);
+    assert_close(cost.terms(&long).attention_compute_s, half * pairs_x2, 1e-12);
 
     let setup = Setup::new("qwen3-next-80b-a3b", "h100-sxm", Dtype::Bf16);
     let cost = setup.cost(1);
