@@ -69,6 +69,8 @@ impl StepTerms {
 pub struct StepCost {
     /// The model's sliding window; `Tokens::MAX` if it has none.
     window: Tokens,
+    /// Share of compute that is lost while it never pauses: see [`super::Clock`].
+    throttle: f64,
     overhead_s: f64,
     per_sequence_s: f64,
     linear_compute_per_token_s: f64,
@@ -136,6 +138,7 @@ impl StepCost {
         let (communication_s, communication_per_token_s) = all_reduce(model, hardware, profile, tp);
         Self {
             window: model.window().unwrap_or(Tokens::MAX),
+            throttle: profile.throttle,
             overhead_s: profile.overhead_per_layer_s * layers,
             per_sequence_s: profile.per_sequence_s,
             linear_compute_per_token_s: 2.0 * parameters.active_in_layers() as f64 / compute,
@@ -177,6 +180,7 @@ impl StepCost {
     pub const fn affine(constant_s: f64, per_token_s: f64) -> Self {
         Self {
             window: Tokens::MAX,
+            throttle: 0.0,
             overhead_s: constant_s,
             per_sequence_s: 0.0,
             linear_compute_per_token_s: per_token_s,
@@ -206,6 +210,7 @@ impl StepCost {
         assert!(factor > 0.0 && factor.is_finite(), "{factor} does not scale a duration");
         Self {
             window: self.window,
+            throttle: self.throttle,
             overhead_s: self.overhead_s * factor,
             per_sequence_s: self.per_sequence_s * factor,
             linear_compute_per_token_s: self.linear_compute_per_token_s * factor,
@@ -236,16 +241,45 @@ impl StepCost {
         self.window
     }
 
-    /// The terms of a step.
+    /// The share of compute that is lost while it never pauses.
+    #[must_use]
+    pub const fn throttle(&self) -> f64 {
+        self.throttle
+    }
+
+    /// The same on a chip that loses `throttle` of its compute while that never pauses.
+    ///
+    /// # Panics
+    /// Unless `throttle` is in [0, 1).
+    #[must_use]
+    pub fn with_throttle(mut self, throttle: f64) -> Self {
+        assert!((0.0..1.0).contains(&throttle), "{throttle} is not a share that can be lost");
+        self.throttle = throttle;
+        self
+    }
+
+    /// Seconds that the layers' matrices compute for `tokens`, at full clock.
+    pub(super) fn linear_compute_s(&self, tokens: u64) -> f64 {
+        self.linear_compute_per_token_s * tokens as f64
+    }
+
+    /// The terms of a step at full clock.
+    #[must_use]
+    pub fn terms(&self, shape: &StepShape) -> StepTerms {
+        self.terms_at(shape, 1.0)
+    }
+
+    /// The terms of a step when compute runs at `speed`, in (0, 1], of a cold chip's.
     #[must_use]
     #[inline]
-    pub fn terms(&self, shape: &StepShape) -> StepTerms {
+    pub fn terms_at(&self, shape: &StepShape, speed: f64) -> StepTerms {
         let tokens = f64::from(shape.tokens);
         let sequences = f64::from(shape.sequences);
         let mut linear_compute_s = self.linear_compute_per_token_s * tokens;
         if self.spread_per_root_token_s > 0.0 {
             linear_compute_s += self.spread_per_root_token_s * tokens.sqrt();
         }
+        linear_compute_s /= speed;
         let linear_memory_s = self.linear_memory_s + self.experts_read_s(shape.tokens);
         let head_s = if shape.sampled == 0 {
             0.0
@@ -281,18 +315,19 @@ impl StepCost {
         }
     }
 
-    /// How long a step takes, rounded to the nanosecond, at least 1 ns.
+    /// How long a step takes when compute runs at `speed` of a cold chip's, rounded to the nanosecond, at
+    /// least 1 ns.
     #[must_use]
     #[inline]
-    pub fn step_time(&self, shape: &StepShape) -> SimSpan {
-        to_span(self.terms(shape).total_s())
+    pub fn step_time(&self, shape: &StepShape, speed: f64) -> SimSpan {
+        to_span(self.terms_at(shape, speed).total_s())
     }
 
-    /// The price of steps in which `sequences` decode and nothing else happens.
+    /// The price of steps in which `sequences` decode and nothing else happens, at `speed`.
     #[must_use]
-    pub fn decode_only(&self, sequences: u32) -> DecodeCost {
+    pub fn decode_only(&self, sequences: u32, speed: f64) -> DecodeCost {
         let shape = StepShape { tokens: sequences, sequences, sampled: sequences, ..StepShape::default() };
-        let terms = self.terms(&shape);
+        let terms = self.terms_at(&shape, speed);
         DecodeCost {
             before_attention_s: terms.overhead_s + terms.sequences_s + terms.linear_s + terms.head_s,
             attention_per_context_s: self.attention.per_decode_context_s,

@@ -59,20 +59,20 @@ fn step_times_of_a_real_server() {
     let cost = setup.cost(1);
     for (sequences, context) in [(1, 500), (1, 1000), (4, 1000), (10, 1000)] {
         let measured = 11.16 + 0.043 * f64::from(sequences) + 0.055e-3 * f64::from(sequences * context);
-        let computed = cost.step_time(&decode(sequences, context, cost.window())).as_millis_f64();
+        let computed = cost.step_time(&decode(sequences, context, cost.window()), 1.0).as_millis_f64();
         assert_close(computed, measured, 0.07);
     }
     let per_context_s = cost.terms(&decode(1, 1000, cost.window())).kv_s;
     assert_close(per_context_s, 0.055e-3, 0.01);
 
-    // These steps ran on a cold GPU, whose compute fraction was about 0.71; the profile's 0.62 is what
-    // it sustains after minutes of load.
+    // These steps ran on a cold GPU, with a compute fraction of about 0.71; the fit to other data says
+    // 0.68 +/- 0.01 for a cold one.
     setup.values.compute = 0.71;
     let cold = setup.cost(1);
     for decodes in [1, 10] {
         let mut shape = decode(decodes, 1000, cold.window());
         shape.add_chunk(0, 986, true, cold.window());
-        let computed = cold.step_time(&shape).as_millis_f64();
+        let computed = cold.step_time(&shape, 1.0).as_millis_f64();
         assert!((39.8 * 0.98..=41.8 * 1.02).contains(&computed), "{decodes} decodes: {computed} ms");
     }
 }
@@ -209,8 +209,8 @@ fn windows_and_constant_state_bound_what_is_read() {
 #[test]
 fn affine_costs_are_exactly_affine() {
     let cost = StepCost::affine(2e-3, 30e-6);
-    assert_eq!(cost.step_time(&prefill(100, cost.window())).as_nanos(), 5_000_000);
-    assert_eq!(cost.step_time(&decode(7, 9999, cost.window())).as_nanos(), 2_210_000);
+    assert_eq!(cost.step_time(&prefill(100, cost.window()), 1.0).as_nanos(), 5_000_000);
+    assert_eq!(cost.step_time(&decode(7, 9999, cost.window()), 1.0).as_nanos(), 2_210_000);
     let terms = cost.terms(&prefill(8, cost.window()));
     let linear = 8.0 * 30e-6;
     let expected =
@@ -248,12 +248,14 @@ fn decode_only_agrees_with_the_whole_model() {
     ] {
         let cost = Setup::new(model, "h100-sxm", dtype).cost(tp);
         for sequences in [1, 2, 3, 17, 128, 1024] {
-            let decode_only = cost.decode_only(sequences);
+            // Odd counts on a chip that has slowed down.
+            let speed = if sequences % 2 == 1 { 0.87 } else { 1.0 };
+            let decode_only = cost.decode_only(sequences, speed);
             for context in [1, 77, 128, 129, 1_001, 65_537] {
                 let shape = decode(sequences, context, cost.window());
                 assert_eq!(
                     decode_only.step_time(shape.decode_context, shape.decode_window_context),
-                    cost.step_time(&shape),
+                    cost.step_time(&shape, speed),
                     "{model}, {sequences} sequences at {context} tokens"
                 );
             }

@@ -146,6 +146,13 @@ pub(super) fn notes(server: &LlmServer, serving: &Serving) -> Vec<String> {
         latency(server.front_end.as_secs_f64())
     )];
     if let Some(values) = values {
+        if values.throttle > 0.0 {
+            let lost = number(values.throttle * 100.0);
+            lines.extend(wrapped(&format!(
+                "Steps above are those of a cold chip: compute falls by up to {lost} % while it never pauses \
+                 (power-limited clock)."
+            ), MAX_WIDTH));
+        }
         lines.extend(wrapped(&format!(
             "Efficiencies ({}): compute {}, weights {}, KV {}, attention {} of the datasheet's peaks; {}.",
             provenance::standing(values.standing),
