@@ -24,8 +24,8 @@ const THROTTLE_PRIOR: f64 = 0.11;
 const IDENTIFIED: f64 = 0.5;
 /// Share by which step times are changed to see what responds to them.
 const RESPONSE_STEP: f64 = 0.03;
-/// Distance from a bound, in the logarithm, that counts as being at it.
-const AT_BOUND: f64 = 1e-3;
+/// Distance from a bound, in the logarithm, that counts as being at it: what the search resolves.
+const AT_BOUND: f64 = 5e-3;
 
 /// What a fit comes to.
 pub(super) struct Outcome {
