@@ -6,6 +6,7 @@
 //! the GPU's datasheet and a handful of calibrated figures, so they extend to models and GPUs that
 //! nobody measured.
 
+mod clock;
 mod draft;
 mod expert_parallel;
 mod fit;
@@ -17,6 +18,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+pub use clock::Clock;
 pub use draft::Draft;
 pub use fit::{Alternatives, alternatives};
 pub use launch::Graphs;

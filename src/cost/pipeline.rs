@@ -54,6 +54,13 @@ impl Pipeline {
         &self.layers
     }
 
+    /// The share of all layers that the stage with most of them holds.
+    #[must_use]
+    pub fn largest_share(&self) -> f64 {
+        let most = self.layers.iter().max().copied().unwrap_or(1);
+        f64::from(most) / f64::from(self.layers.iter().sum::<u32>().max(1))
+    }
+
     /// How long each stage is busy with a step of `tokens` tokens whose terms on all layers are `terms`,
     /// in order; waiting for the input counts.
     pub fn stage_times(&self, terms: &StepTerms, tokens: u32) -> impl Iterator<Item = SimSpan> {
@@ -112,7 +119,7 @@ mod tests {
     fn stages_share_the_layers_and_the_last_samples() {
         let terms = StepTerms {
             linear_s: 7e-3,
-            kv_s: 2e-3,
+            attention_s: 2e-3,
             launch_s: 1e-3,
             head_s: 2e-3,
             sequences_s: 1e-3,

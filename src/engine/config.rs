@@ -35,15 +35,19 @@ pub struct LlmServer {
 }
 
 impl LlmServer {
-    /// Puts into `times` how long a step is in each stage; in one stage without a pipeline.
-    pub fn stage_times(&self, shape: &StepShape, times: &mut Vec<SimSpan>) {
+    /// Puts into `times` how long a step is in each stage, in one without a pipeline, when compute runs at
+    /// `speed` of a cold chip's.
+    pub fn stage_times(&self, shape: &StepShape, speed: f64, times: &mut Vec<SimSpan>) {
         times.clear();
         match (&self.pipeline, &self.speculation) {
-            (Some(pipeline), _) => times.extend(pipeline.stage_times(&self.cost.terms(shape), shape.tokens)),
-            (None, Some(speculation)) => {
-                times.push(self.cost.step_time_with(shape, speculation.draft_s(shape)));
+            (Some(pipeline), _) => {
+                times.extend(pipeline.stage_times(&self.cost.terms_at(shape, speed), shape.tokens));
             }
-            (None, None) => times.push(self.cost.step_time(shape)),
+            (None, Some(speculation)) => {
+                let draft_s = speculation.draft_s(shape, speed);
+                times.push(self.cost.step_time_with(shape, speed, draft_s));
+            }
+            (None, None) => times.push(self.cost.step_time(shape, speed)),
         }
     }
 

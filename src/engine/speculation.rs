@@ -57,10 +57,10 @@ impl Speculation {
         self.survival.iter().take(drafts as usize).take_while(|&&survival| uniform < survival).count() as u32
     }
 
-    /// Seconds that the draft model takes beside a step: it sees the same tokens once, and then k - 1 times
+    /// Seconds that the draft model takes beside a step at `speed`: it sees the same tokens once, and then k - 1 times
     /// one more for every sequence.
     #[must_use]
-    pub fn draft_s(&self, shape: &StepShape) -> f64 {
+    pub fn draft_s(&self, shape: &StepShape, speed: f64) -> f64 {
         let Some(draft) = &self.draft else { return 0.0 };
         let again = StepShape {
             tokens: shape.sequences,
@@ -72,7 +72,7 @@ impl Speculation {
         };
         let first = StepShape { sampled: shape.sequences, ..*shape };
         let times = f64::from(self.num_speculative_tokens.saturating_sub(1));
-        draft.terms(&first).total_s() + times * draft.terms(&again).total_s()
+        draft.terms_at(&first, speed).total_s() + times * draft.terms_at(&again, speed).total_s()
     }
 
     /// The same with a draft model that takes `factor` times as long.
@@ -130,6 +130,6 @@ mod tests {
     fn the_draft_runs_k_times() {
         let speculation = Speculation::new(3, 2.0, 3, Some(StepCost::affine(1e-3, 1e-4)));
         let shape = StepShape { tokens: 6, sequences: 2, sampled: 6, ..StepShape::default() };
-        assert!((speculation.draft_s(&shape) - (1.6e-3 + 2.0 * 1.2e-3)).abs() < 1e-15);
+        assert!((speculation.draft_s(&shape, 1.0) - (1.6e-3 + 2.0 * 1.2e-3)).abs() < 1e-15);
     }
 }

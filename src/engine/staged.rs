@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 use super::config::LlmServer;
 use super::observer::{Finished, Observer, Rejection, Step};
-use crate::cost::StepShape;
+use crate::cost::{Clock, Pipeline, StepCost, StepShape};
 use crate::rng::Keyed;
 use crate::units::{SimSpan, SimTime, Tokens};
 use crate::workload::Request;
@@ -46,6 +46,9 @@ pub(super) struct StagedReplica<'a> {
     /// When each stage is done with the last step composed.
     stages: Vec<SimTime>,
     times: Vec<SimSpan>,
+    /// The clock of the chips, and what a step is to one of those with most layers.
+    clock: Clock,
+    on_chip: StepCost,
     /// Since when the oldest step has none before it, and the state at that time.
     start: SimTime,
     running: u32,
@@ -60,13 +63,17 @@ pub(super) struct StagedReplica<'a> {
 impl<'a> StagedReplica<'a> {
     /// `acceptance` decides which drafts are accepted.
     pub fn new(id: u32, server: &'a LlmServer, acceptance: Keyed) -> Self {
+        let most = server.pipeline.as_ref().map_or(1.0, Pipeline::largest_share);
+        let on_chip = server.cost.scaled(most);
         Self {
+            clock: Clock::new(&on_chip),
+            on_chip,
             id,
             server,
             scheduler: Scheduler::new(server, acceptance),
             steps: VecDeque::new(),
             spare: Underway::default(),
-            stages: Vec::new(),
+            stages: vec![SimTime::ZERO; server.pipeline.as_ref().map_or(1, |p| p.layers().len())],
             times: Vec::new(),
             start: SimTime::ZERO,
             running: 0,
@@ -204,9 +211,9 @@ impl<'a> StagedReplica<'a> {
     /// Sends a composed step through the stages: each takes it when it has come and the one before is gone.
     fn send(&mut self, mut step: Underway, now: SimTime) {
         (step.shape, step.prefill_tokens) = self.scheduler.shape(&step.rows, self.server.cost.window());
-        self.server.stage_times(&step.shape, &mut self.times);
-        self.stages.resize(self.times.len(), SimTime::ZERO);
         let scheduled = self.stages[0].max(now);
+        self.clock.start_step(scheduled, step.shape.tokens, &self.on_chip);
+        self.server.stage_times(&step.shape, self.clock.speed(), &mut self.times);
         let mut at = now;
         for (free, &time) in self.stages.iter_mut().zip(&self.times) {
             at = at.max(*free) + time;

@@ -243,7 +243,7 @@ table! { engine, ENGINE, "engine":
     VERSION = "version", Kind::Text, Depends("the newest in the table"), "its version; brings that version's defaults";
     TENSOR_PARALLEL_SIZE = "tensor_parallel_size", GPUS, Fallback::Integer(1), "GPUs that share every layer";
     PIPELINE_PARALLEL_SIZE = "pipeline_parallel_size", GPUS, Fallback::Integer(1), "vllm only: stages of layers, each of tensor_parallel_size GPUs";
-    DATA_PARALLEL_SIZE = "data_parallel_size", GPUS, Fallback::Integer(1), "engine-level data parallelism (only 1 is built)";
+    DATA_PARALLEL_SIZE = "data_parallel_size", GPUS, Fallback::Integer(1), "engines that share their experts and step together (only 1 is built)";
     ENABLE_EXPERT_PARALLEL = "enable_expert_parallel", Kind::Boolean, Depends("false"), "whole experts on one GPU each, over the GPUs of tensor_parallel_size";
     MAX_NUM_SEQS = "max_num_seqs", Kind::Integer { min: 1, max: 1_000_000 }, Depends("the engine's"), "sequences that run at once";
     MAX_NUM_BATCHED_TOKENS = "max_num_batched_tokens", COUNT, Depends("the engine's"), "token budget of a step";

@@ -6,7 +6,7 @@ mod prefill_first;
 
 use std::collections::VecDeque;
 
-use knee::cost::StepShape;
+use knee::cost::{StepCost, StepShape};
 use knee::engine::{BatcherConfig, Batching, LlmServer, SchedulingPolicy};
 use knee::kv::KvSpec;
 use knee::rng::{Keyed, Purpose, keyed};
@@ -31,6 +31,10 @@ pub struct Engine<'a> {
     steps: VecDeque<(Plan, SimTime)>,
     /// When each stage is done with the last step composed.
     stages: Vec<SimTime>,
+    /// What a step is to a chip of the stage with most layers.
+    on_chip: StepCost,
+    /// When each step began, and its tokens.
+    started: Vec<(SimTime, u32)>,
     /// Members that the static batch may still admit.
     quota: u32,
     /// Prefill first: the estimate of how much of its remaining output a running request will still need,
@@ -109,6 +113,10 @@ impl Sequence {
 impl<'a> Engine<'a> {
     pub fn new(server: &'a LlmServer) -> Self {
         let LlmServer { batcher, kv, .. } = server;
+        let layers = server.pipeline.as_ref().map_or(1.0, |pipeline| {
+            let most = pipeline.layers().iter().max().expect("stages");
+            f64::from(*most) / f64::from(pipeline.layers().iter().sum::<u32>())
+        });
         Self {
             server,
             batcher,
@@ -119,6 +127,8 @@ impl<'a> Engine<'a> {
             waiting: Vec::new(),
             steps: VecDeque::new(),
             stages: Vec::new(),
+            started: Vec::new(),
+            on_chip: server.cost.scaled(layers),
             quota: 0,
             ratio: match batcher.batching {
                 Batching::PrefillFirst(policy) => policy.init_new_token_ratio,
@@ -225,10 +235,11 @@ impl<'a> Engine<'a> {
     /// with the step before.
     fn start(&mut self, plan: Plan, now: SimTime) {
         let shape = plan.shape(self.server.cost.window());
-        let mut times = Vec::new();
-        self.server.stage_times(&shape, &mut times);
-        self.stages.resize(times.len(), SimTime::ZERO);
+        self.stages.resize(self.server.pipeline.as_ref().map_or(1, |p| p.layers().len()), SimTime::ZERO);
         let scheduled = self.stages[0].max(now);
+        let mut times = Vec::new();
+        self.server.stage_times(&shape, self.speed(scheduled), &mut times);
+        self.started.push((scheduled, shape.tokens));
         let mut at = now;
         for (free, time) in self.stages.iter_mut().zip(times) {
             at = at.max(*free) + time;
@@ -250,6 +261,31 @@ impl<'a> Engine<'a> {
         let Some((plan, end)) = self.steps.front() else { return };
         let record = self.step_record(plan, plan.shape(self.server.cost.window()), now, *end);
         self.outcome.steps.push(record);
+    }
+
+    /// How fast a power-limited chip computes in a step that starts `now`, from all that it has done: at
+    /// intervals of at least 0.1 s the share of time it computed enters an average over a second. Of the stages
+    /// of a pipeline the one with most layers counts.
+    fn speed(&self, now: SimTime) -> f64 {
+        let (mut load, mut speed, mut tokens, mut reviewed) = (0.0, 1.0, 0, SimTime::ZERO);
+        if self.server.cost.throttle() == 0.0 {
+            return speed;
+        }
+        let starts = self.started.iter().copied();
+        for (start, started) in starts.chain([(now, 0)]) {
+            let passed = start.since(reviewed);
+            if passed.as_nanos() >= 100_000_000 {
+                let all = StepShape { tokens, ..StepShape::default() };
+                let computed = self.on_chip.terms(&all).linear_compute_s;
+                let passed = passed.as_secs_f64();
+                let share = (computed / passed).min(1.0);
+                load = (load * 1.0 + share * passed) / (1.0 + passed);
+                speed = 1.0 - self.server.cost.throttle() * load;
+                (tokens, reviewed) = (0, start);
+            }
+            tokens += started;
+        }
+        speed
     }
 
     fn step_record(&self, plan: &Plan, shape: StepShape, start: SimTime, end: SimTime) -> StepRecord {

@@ -87,7 +87,7 @@ pub fn json(scenario: &Scenario) -> Result<Result<String, serde_json::Error>, No
             stages_ms: server.pipeline.as_ref().map(|pipeline| {
                 pipeline.stage_times(&terms, shape.tokens).map(|time| time.as_secs_f64() * 1e3).collect()
             }),
-            draft_ms: server.speculation.as_ref().map(|speculation| speculation.draft_s(&shape) * 1e3),
+            draft_ms: server.speculation.as_ref().map(|speculation| speculation.draft_s(&shape, 1.0) * 1e3),
             binds: Resource::binding(&terms).name(),
         }
     });

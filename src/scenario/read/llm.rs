@@ -357,7 +357,7 @@ fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> bool {
     };
     for (key, help) in [(
         &keys::DATA_PARALLEL_SIZE,
-        "for a dense model it means independent engines: `deployment.replicas`; ranks that step together for their experts are not simulated",
+        "for a dense model it means independent engines: `deployment.replicas` behind `router = \"least_outstanding\"`; of a mixture of experts all ranks wait for the slowest in every step, which is not simulated, and replicas would be faster than that",
     )] {
         if reader.integer::<u32>(engine, key).is_some_and(|size| size > 1) {
             refuse(reader, key, "1", help);

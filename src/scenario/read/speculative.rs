@@ -53,11 +53,6 @@ pub(super) fn read<'d>(
         ("mtp", None) => Some(Draft::one_layer_of(model, weight_dtype)),
         _ => Some(Draft::one_layer_of(model, Dtype::Bf16)),
     };
-    reader.warnings.push(
-        "speculative_config: drafts are accepted independently of each other; mean_acceptance_length is taken as \
-         given, whatever the load"
-            .to_owned(),
-    );
     Some(Speculative { method, num_speculative_tokens, mean_acceptance_length, draft })
 }
 
