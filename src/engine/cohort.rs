@@ -122,6 +122,12 @@ impl Cohort {
         }
     }
 
+    /// Sum of the contexts, and of the contexts each cut at the window.
+    #[inline]
+    pub fn contexts(&self) -> (u64, u64) {
+        (self.context, self.window_context())
+    }
+
     /// Sum of the contexts, each cut at the window.
     #[inline]
     pub fn window_context(&self) -> u64 {

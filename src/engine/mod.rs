@@ -20,5 +20,5 @@ pub use config::{
     BatcherConfig, Batching, LlmServer, PrefillFirst, RouterPolicy, SchedulingPolicy, Server,
     SyntheticServer, System,
 };
-pub use observer::{Finished, Observer, Rejection, Step};
+pub use observer::{Finished, Observer, QuietStep, Rejection, Step, Stretch};
 pub use run::{Client, EngineError, RunEnd, RunUntil, run};

@@ -2,11 +2,14 @@
 
 use super::batcher::{Batcher, Outputs, StepPlan};
 use super::config::LlmServer;
-use super::observer::{Finished, Observer, Rejection, Step};
+use super::observer::{Finished, Observer, QuietStep, Rejection, Step, Stretch};
 use super::sequence::Sequence;
 use crate::cost::StepCost;
 use crate::units::{SimSpan, SimTime};
 use crate::workload::Request;
+
+/// Quiet steps that are told to the observer at once, at most.
+const LONGEST_STRETCH: usize = 32;
 
 /// One engine process on one group of GPUs.
 ///
@@ -106,51 +109,68 @@ impl<'a> Replica<'a> {
     /// [`Replica::end_step`] would take one by one, without looking for what cannot happen. Takes one in
     /// any case, and returns when the last of them ended.
     fn coast(&mut self, horizon: SimTime, observer: &mut impl Observer) -> SimTime {
+        let mut quiet = [QuietStep::default(); LONGEST_STRETCH];
+        let mut steps = 0;
         let cost = self.cost.decode_only(self.current().shape.sequences);
-        loop {
-            let now = self.end;
-            self.report_step(observer);
+        let shape = &self.current().shape;
+        let (mut context, mut window_context) = (shape.decode_context, shape.decode_window_context);
+        let mut end = self.end;
+        let mut blocks_used = self.blocks_used;
+        while steps < LONGEST_STRETCH {
+            quiet[steps] = QuietStep {
+                end,
+                decode_context: context,
+                decode_window_context: window_context,
+                blocks_used,
+            };
+            steps += 1;
+            // If pipelined, the step that starts now is the one composed before: a token younger.
             if self.pipelined {
-                self.current ^= 1;
-                self.blocks_used = self.batcher.blocks_used();
-                self.batcher.grow_older(&mut self.plans[self.current ^ 1]);
+                (context, window_context) = self.batcher.cohort.contexts();
+                blocks_used = self.batcher.blocks_used();
+                self.batcher.grow_older();
             } else {
-                self.batcher.grow_older(&mut self.plans[self.current]);
-                self.blocks_used = self.batcher.blocks_used();
+                self.batcher.grow_older();
+                (context, window_context) = self.batcher.cohort.contexts();
+                blocks_used = self.batcher.blocks_used();
             }
-            let shape = &self.current().shape;
-            let (context, window_context) = (shape.decode_context, shape.decode_window_context);
-            self.start = now;
-            self.end = now + cost.step_time(context, window_context);
-            if self.end >= horizon || !self.batcher.only_grows_older() {
-                return now;
+            end += cost.step_time(context, window_context);
+            if end >= horizon || !self.batcher.only_grows_older() {
+                break;
             }
         }
+        let stretch = Stretch { first: self.step(), steps: &quiet[..steps] };
+        observer.stretch(self.id, &stretch);
+        self.start = quiet[steps - 1].end;
+        self.end = end;
+        self.blocks_used = blocks_used;
+        self.plans[self.current].set_contexts((context, window_context));
+        if self.pipelined {
+            self.plans[self.current ^ 1].set_contexts(self.batcher.cohort.contexts());
+        }
+        self.start
     }
 
-    fn report_step(&self, observer: &mut impl Observer) {
+    /// The step in flight.
+    fn step(&self) -> Step<'_> {
         let plan = self.current();
-        observer.step(
-            self.id,
-            &Step {
-                start: self.start,
-                end: self.end,
-                prefill_tokens: plan.prefill_tokens,
-                shape: &plan.shape,
-                emitted: plan.emitted,
-                steady_decodes: &plan.steady_decodes,
-                running: self.running,
-                waiting: self.waiting,
-                blocks_used: self.blocks_used,
-            },
-        );
+        Step {
+            start: self.start,
+            end: self.end,
+            prefill_tokens: plan.prefill_tokens,
+            shape: &plan.shape,
+            emitted: plan.emitted,
+            steady_decodes: &plan.steady_decodes,
+            running: self.running,
+            waiting: self.waiting,
+            blocks_used: self.blocks_used,
+        }
     }
-
     /// The end of a step, which it returns: its outputs, the start of the next, the composition of the
     /// one behind it.
     fn end_step(&mut self, observer: &mut impl Observer) -> SimTime {
         let now = self.end;
-        self.report_step(observer);
+        observer.step(self.id, &self.step());
         if !self.pipelined {
             self.batcher.age();
         }

@@ -2,7 +2,7 @@
 
 use super::slices::{Slice, Slices};
 use crate::cost::StepShape;
-use crate::engine::{Finished, Observer, Rejection, Step};
+use crate::engine::{Finished, Observer, Rejection, Step, Stretch};
 use crate::stats::Sketch;
 use crate::units::{SimSpan, SimTime};
 use crate::workload::{Metric, Request, Slo, Statistic};
@@ -123,6 +123,18 @@ impl ShapeSum {
         ] {
             *sum = sum.saturating_add(value);
         }
+    }
+
+    /// Adds `steps` steps in which `sequences` decode and nothing else; `context` and `window_context` are
+    /// sums over them.
+    #[inline]
+    fn add_decodes(&mut self, steps: u64, sequences: u32, context: u64, window_context: u64) {
+        let rows = steps * u64::from(sequences);
+        self.tokens += rows;
+        self.sequences += rows;
+        self.sampled += rows;
+        self.decode_context = self.decode_context.saturating_add(context);
+        self.decode_window_context = self.decode_window_context.saturating_add(window_context);
     }
 
     fn absorb(&mut self, later: &Self) {
@@ -328,6 +340,54 @@ impl Observer for Recorder {
         totals.steps += 1;
         totals.shapes.add(step.shape);
         totals.output_tokens += u64::from(step.emitted);
+    }
+
+    fn stretch(&mut self, replica: u32, stretch: &Stretch<'_>) {
+        let Some(last) = stretch.steps.last() else { return };
+        let (first, start, end) = (&stretch.first, stretch.first.start, last.end);
+        let bin = self.bins.whole(start, end);
+        let segment = self.segments.whole(start, end);
+        let (Some(bin), Some(segment)) = (bin, segment) else {
+            stretch.each(|step| self.step(replica, step));
+            return;
+        };
+        let steps = stretch.steps.len() as u64;
+        let nanos = u128::from(end.since(start).as_nanos());
+        let (running, waiting) = (u128::from(first.running) * nanos, u128::from(first.waiting) * nanos);
+        let (mut blocks, mut blocks_max) = (0, 0);
+        let (mut context, mut window_context) = (0_u64, 0_u64);
+        let mut from = start;
+        for step in stretch.steps {
+            blocks += u128::from(step.blocks_used) * u128::from(step.end.since(from).as_nanos());
+            blocks_max = blocks_max.max(step.blocks_used);
+            context = context.saturating_add(step.decode_context);
+            window_context = window_context.saturating_add(step.decode_window_context);
+            from = step.end;
+        }
+        bin.running += running;
+        bin.waiting += waiting;
+        bin.blocks += blocks;
+        for (class, &count) in first.steady_decodes.iter().enumerate() {
+            if count > 0 {
+                let itl = &mut segment.class(class as u16).latency[Metric::Itl.index()];
+                let mut from = start;
+                let gaps = stretch.steps.iter().map(|step| {
+                    let gap = step.end.since(from).as_nanos();
+                    from = step.end;
+                    gap
+                });
+                itl.record_each_n(gaps, u64::from(count));
+            }
+        }
+        let totals = segment.replica(replica);
+        totals.busy += nanos;
+        totals.running += running;
+        totals.waiting += waiting;
+        totals.blocks += blocks;
+        totals.blocks_max = totals.blocks_max.max(blocks_max);
+        totals.steps += steps;
+        totals.output_tokens += steps * u64::from(first.emitted);
+        totals.shapes.add_decodes(steps, first.shape.sequences, context, window_context);
     }
 
     fn served(&mut self, replica: u32, from: SimTime, to: SimTime, busy: u32, waiting: u32) {

@@ -42,6 +42,13 @@ impl<T: Slice> Slices<T> {
         &mut self.slices[(nanos / self.len_ns) as usize]
     }
 
+    /// The slice that holds `start`, `end` and all between, if it is the last one.
+    #[inline]
+    pub fn whole(&mut self, start: SimTime, end: SimTime) -> Option<&mut T> {
+        let inside = start.as_nanos() >= self.end_ns - self.len_ns && end.as_nanos() < self.end_ns;
+        if inside { self.slices.last_mut() } else { None }
+    }
+
     /// Calls `add` for every slice that `start..end` touches, with the nanoseconds it shares with it.
     #[inline]
     pub fn spread(&mut self, start: SimTime, end: SimTime, mut add: impl FnMut(&mut T, u64)) {

@@ -118,6 +118,29 @@ impl Sketch {
         }
     }
 
+    /// Adds each of `values`, in nanoseconds, `n` times.
+    #[inline]
+    pub fn record_each_n(&mut self, values: impl Iterator<Item = u64>, n: u64) {
+        let Form::Histogram(histogram) = &mut self.form else {
+            values.for_each(|nanos| self.record_n(nanos, n));
+            return;
+        };
+        let (mut count, mut sum, mut squares) = (0_u64, 0_u128, 0_u128);
+        for nanos in values {
+            let value = u128::from(nanos);
+            count += 1;
+            sum += value;
+            squares = squares.wrapping_add(value * value);
+            self.min = self.min.min(nanos);
+            self.max = self.max.max(nanos);
+            histogram.add(nanos, n);
+        }
+        let times = u128::from(n);
+        self.count += count * n;
+        self.sum += sum * times;
+        self.squares = self.squares.wrapping_add(squares.wrapping_mul(times));
+    }
+
     /// Adds everything `other` holds. Exact if both are and this sketch's limit allows.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
