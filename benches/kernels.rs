@@ -7,7 +7,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 use knee::cost::StepCost;
-use knee::des::{EventQueue, Rank};
+use knee::des::{EventQueue, Least};
 use knee::engine::{
     BatcherConfig, Batching, Client, Finished, LlmServer, Observer, Rejection, RouterPolicy, RunUntil,
     SchedulingPolicy, Server, Step, System, run,
@@ -25,13 +25,13 @@ fn event_queue(criterion: &mut Criterion) {
         let mut queue = EventQueue::new();
         let mut gaps = stream(1, Purpose::ArrivalGap, 0);
         for event in 0..pending {
-            queue.push(SimTime::from_nanos(event * 7_919 % 10_000_000), Rank::End, event as u32);
+            queue.push(SimTime::from_nanos(event * 7_919 % 10_000_000), event as u32);
         }
         group.bench_function(BenchmarkId::from_parameter(pending), |bencher| {
             bencher.iter(|| {
                 let (now, event) = queue.pop().expect("never empty");
                 let step = SimSpan::from_nanos(8_000_000 + (gaps.uniform() * 4e6) as u64);
-                queue.push(now + step, Rank::End, event);
+                queue.push(now + step, event);
             });
         });
     }

@@ -166,6 +166,13 @@ impl Cohort {
         self.completions.heads[Wheel::bucket(self.step)] == NIL
     }
 
+    /// In how many steps after the current one a sequence completes at the earliest, as far as `limit`.
+    #[inline]
+    pub fn steps_to_completion(&self, limit: u64) -> u64 {
+        let filed = |ahead: &u64| self.completions.heads[Wheel::bucket(self.step + ahead)] != NIL;
+        (0..limit).find(filed).unwrap_or(limit)
+    }
+
     /// On to the next step with the same sequences.
     #[inline]
     pub fn grow_older(&mut self) {

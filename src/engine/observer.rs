@@ -4,7 +4,9 @@ use crate::cost::StepShape;
 use crate::units::{SimSpan, SimTime};
 use crate::workload::Request;
 
-/// What the engine tells whoever watches. Static dispatch; called in order of simulated time.
+/// What the engine tells whoever watches. Static dispatch. What it tells of requests (sent, rejected,
+/// finished) comes in order of simulated time. What it tells of a replica does so replica by replica:
+/// nobody looks at a replica until it must be known what happened there.
 pub trait Observer {
     /// `request` was sent (offered) at `request.send`.
     fn sent(&mut self, request: &Request);

@@ -4,9 +4,50 @@ use super::batcher::{Batcher, Outputs, StepPlan};
 use super::config::LlmServer;
 use super::observer::{Finished, Observer, QuietStep, Rejection, Step, Stretch};
 use super::sequence::Sequence;
-use crate::cost::StepCost;
+use crate::cost::{DecodeCost, StepCost};
 use crate::units::{SimSpan, SimTime};
 use crate::workload::Request;
+
+/// What steps cost, with what does not depend on contexts worked out beforehand for the batches that decode
+/// and nothing else.
+#[derive(Debug)]
+pub(super) struct Prices<'a> {
+    cost: &'a StepCost,
+    /// By number of sequences.
+    decode_only: Vec<DecodeCost>,
+    /// No step is shorter.
+    shortest: SimSpan,
+}
+
+/// Batches larger than this are priced when they come.
+const LARGEST_PRICED: u32 = 256;
+
+impl<'a> Prices<'a> {
+    pub fn new(server: &'a LlmServer) -> Self {
+        let largest = server.batcher.max_num_seqs.min(LARGEST_PRICED);
+        let decode_only = (0..=largest).map(|sequences| server.cost.decode_only(sequences)).collect();
+        Self { cost: &server.cost, decode_only, shortest: server.cost.shortest_step() }
+    }
+
+    #[inline]
+    fn decode_only(&self, sequences: u32) -> DecodeCost {
+        match self.decode_only.get(sequences as usize) {
+            Some(cost) => *cost,
+            None => self.cost.decode_only(sequences),
+        }
+    }
+
+    #[inline]
+    fn step_time(&self, plan: &StepPlan) -> SimSpan {
+        let shape = &plan.shape;
+        if plan.only_decodes() {
+            let cost = self.decode_only(shape.sequences);
+            cost.step_time(shape.decode_context, shape.decode_window_context)
+        } else {
+            self.cost.step_time(shape)
+        }
+    }
+}
 
 /// Quiet steps that are told to the observer at once, at most.
 const LONGEST_STRETCH: usize = 32;
@@ -20,7 +61,7 @@ const LONGEST_STRETCH: usize = 32;
 pub(super) struct Replica<'a> {
     id: u32,
     batcher: Batcher<'a>,
-    cost: &'a StepCost,
+    prices: &'a Prices<'a>,
     pipelined: bool,
     /// The step in flight and, if pipelined, the one composed behind it: they take turns in two plans.
     plans: [StepPlan; 2],
@@ -37,12 +78,12 @@ pub(super) struct Replica<'a> {
 }
 
 impl<'a> Replica<'a> {
-    pub fn new(id: u32, server: &'a LlmServer) -> Self {
+    pub fn new(id: u32, server: &'a LlmServer, prices: &'a Prices<'a>) -> Self {
         let pipelined = server.batcher.pipelined();
         Self {
             id,
             batcher: Batcher::new(&server.batcher, &server.kv, server.cost.window()),
-            cost: &server.cost,
+            prices,
             pipelined,
             plans: [StepPlan::default(), StepPlan::default()],
             current: 0,
@@ -77,25 +118,41 @@ impl<'a> Replica<'a> {
         self.compose_and_start(now, observer);
     }
 
-    /// Runs the steps that end before `horizon`, the one in flight in any case. Stops early after a
-    /// completion if `stop_on_completion` (a closed loop reacts to it). Returns when the last of them
-    /// ended.
-    pub fn run(
-        &mut self,
-        horizon: SimTime,
-        stop_on_completion: bool,
-        observer: &mut impl Observer,
-    ) -> SimTime {
-        loop {
-            let now = if self.is_steady() && self.batcher.only_grows_older() {
-                self.coast(horizon, observer)
+    /// When a request completes, at the earliest, if no other comes: until then nobody outside need know
+    /// what happens here. Never before the end of the step in flight.
+    pub fn due(&self) -> SimTime {
+        if self.is_idle() {
+            return SimTime::MAX;
+        }
+        let further = self.batcher.steps_to_completion() - 1;
+        if further == 0 {
+            return self.end;
+        }
+        let shortest = if self.is_steady() && self.batcher.has_blocks_for(further) {
+            // The steps will be those of a batch that grows older; this is their mean, and none of them
+            // is rounded down by more than half a nanosecond.
+            let (context, window_context) = self.batcher.cohort.contexts();
+            let count = self.batcher.cohort.count;
+            let context = context + u64::from(count) * (further - 1) / 2;
+            self.prices.decode_only(count).step_time(context, window_context).as_nanos() - 1
+        } else {
+            self.prices.shortest.as_nanos()
+        };
+        self.end + SimSpan::from_nanos(shortest.saturating_mul(further))
+    }
+
+    /// Runs the steps that end before `limit`. Stops early after a completion if `stop_on_completion` (a
+    /// closed loop reacts to it). Returns when the last of them ended.
+    pub fn run(&mut self, limit: SimTime, stop_on_completion: bool, observer: &mut impl Observer) -> SimTime {
+        let mut now = SimTime::ZERO;
+        while self.end < limit && !(stop_on_completion && !self.completed.is_empty()) {
+            now = if self.is_steady() && self.batcher.only_grows_older() {
+                self.coast(limit, observer)
             } else {
                 self.end_step(observer)
             };
-            if self.end >= horizon || (stop_on_completion && !self.completed.is_empty()) {
-                return now;
-            }
         }
+        now
     }
 
     /// Whether the step in flight and the one composed last hold the same decoding sequences and nothing
@@ -105,13 +162,13 @@ impl<'a> Replica<'a> {
         plans.iter().all(StepPlan::only_decodes) && self.batcher.is_steady()
     }
 
-    /// Runs on, before `horizon`, while the batch only grows older: the same steps that
+    /// Runs on, before `limit`, while the batch only grows older: the same steps that
     /// [`Replica::end_step`] would take one by one, without looking for what cannot happen. Takes one in
     /// any case, and returns when the last of them ended.
-    fn coast(&mut self, horizon: SimTime, observer: &mut impl Observer) -> SimTime {
+    fn coast(&mut self, limit: SimTime, observer: &mut impl Observer) -> SimTime {
         let mut quiet = [QuietStep::default(); LONGEST_STRETCH];
         let mut steps = 0;
-        let cost = self.cost.decode_only(self.current().shape.sequences);
+        let cost = self.prices.decode_only(self.current().shape.sequences);
         let shape = &self.current().shape;
         let (mut context, mut window_context) = (shape.decode_context, shape.decode_window_context);
         let mut end = self.end;
@@ -135,7 +192,7 @@ impl<'a> Replica<'a> {
                 blocks_used = self.batcher.blocks_used();
             }
             end += cost.step_time(context, window_context);
-            if end >= horizon || !self.batcher.only_grows_older() {
+            if end >= limit || !self.batcher.only_grows_older() {
                 break;
             }
         }
@@ -236,7 +293,7 @@ impl<'a> Replica<'a> {
 
     fn start(&mut self, now: SimTime) {
         self.start = now;
-        self.end = now + self.cost.step_time(&self.current().shape);
+        self.end = now + self.prices.step_time(self.current());
         self.running = self.batcher.running.len;
         self.waiting = self.batcher.waiting_len();
         self.blocks_used = self.batcher.blocks_used();

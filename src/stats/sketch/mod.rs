@@ -171,8 +171,13 @@ impl Sketch {
     #[cold]
     fn make_room(&mut self) {
         if let Form::Exact(exact) = &mut self.form {
+            let kept = self.exact_entries / 2;
+            if exact.has_more_distinct_than(kept) {
+                self.coarsen();
+                return;
+            }
             exact.compact();
-            if exact.len() > self.exact_entries / 2 {
+            if exact.len() > kept {
                 self.coarsen();
             }
         }
