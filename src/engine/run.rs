@@ -119,6 +119,8 @@ struct Run<'a, C, O> {
     /// Idle replicas that wake at `now`, when everything else of this instant is done.
     waking: VecDeque<u32>,
     now: SimTime,
+    /// The node served last, and when.
+    served: (SimTime, u32),
     /// Open loop: the request that is sent next. Closed loop: the times at which users send next.
     pending: Option<Request>,
     thinking: EventQueue<()>,
@@ -160,6 +162,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
             due: Least::new(system.replicas, SimTime::MAX, SimTime::MAX),
             waking: VecDeque::new(),
             now: SimTime::ZERO,
+            served: (SimTime::MAX, 0),
             pending: None,
             thinking: EventQueue::new(),
             closed,
@@ -290,7 +293,11 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
         let pick = self.router.pick();
         let outcome = match &mut self.nodes[pick as usize] {
             Node::Llm { replica, wakes } => {
-                replica.run(now, false, self.observer);
+                // A request that was sent because another one has just completed finds the steps of this
+                // instant ended up to the replica where that was.
+                let ended = self.served.0 == now && pick <= self.served.1;
+                let limit = now + SimSpan::from_nanos(u64::from(ended));
+                replica.run(limit, false, self.observer);
                 debug_assert!(replica.completed.is_empty(), "completed before it was due");
                 let outcome = replica.accept(&request);
                 if outcome.is_ok() && replica.is_idle() && !*wakes {
@@ -344,6 +351,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
             }
         };
         self.now = self.now.max(ended);
+        self.served = (self.now, id);
         self.router.completed(id, completed.len() as u32);
         if self.closed {
             for request in completed.iter() {

@@ -12,6 +12,7 @@ mod by_hand;
 mod by_hand_policies;
 mod client;
 mod engine;
+pub mod fleet;
 mod scenario;
 
 use knee::cost::{StepCost, StepShape};
