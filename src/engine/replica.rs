@@ -50,7 +50,7 @@ impl<'a> Prices<'a> {
 }
 
 /// Quiet steps that are told to the observer at once, at most.
-const LONGEST_STRETCH: usize = 32;
+const LONGEST_STRETCH: usize = 16;
 
 /// One engine process on one group of GPUs.
 ///

@@ -92,7 +92,8 @@ impl Sketch {
     /// Adds one value, in nanoseconds.
     #[inline]
     pub fn record(&mut self, nanos: u64) {
-        self.record_n(nanos, 1);
+        let value = u128::from(nanos);
+        self.add(nanos, 1, value, value * value);
     }
 
     /// Adds `n` equal values, in nanoseconds, at the cost of one.
@@ -102,9 +103,15 @@ impl Sketch {
             return;
         }
         let (value, times) = (u128::from(nanos), u128::from(n));
+        self.add(nanos, n, value * times, (value * value).wrapping_mul(times));
+    }
+
+    /// Adds `nanos` `n` times; `sum` and `squares` are what that adds up to.
+    #[inline(always)]
+    fn add(&mut self, nanos: u64, n: u64, sum: u128, squares: u128) {
         self.count += n;
-        self.sum += value * times;
-        self.squares = self.squares.wrapping_add((value * value).wrapping_mul(times));
+        self.sum += sum;
+        self.squares = self.squares.wrapping_add(squares);
         self.min = self.min.min(nanos);
         self.max = self.max.max(nanos);
         match &mut self.form {
