@@ -4,7 +4,7 @@ use super::batcher::{Batcher, Outputs, StepPlan};
 use super::config::LlmServer;
 use super::observer::{Finished, Observer, QuietStep, Rejection, Step, Stretch};
 use super::sequence::Sequence;
-use crate::cost::{DecodeCost, StepCost};
+use crate::cost::{Clock, DecodeCost, StepCost};
 use crate::units::{SimSpan, SimTime};
 use crate::workload::Request;
 
@@ -13,7 +13,7 @@ use crate::workload::Request;
 #[derive(Debug)]
 pub(super) struct Prices<'a> {
     cost: &'a StepCost,
-    /// By number of sequences.
+    /// By number of sequences, at full clock.
     decode_only: Vec<DecodeCost>,
     /// No step is shorter.
     shortest: SimSpan,
@@ -25,26 +25,26 @@ const LARGEST_PRICED: u32 = 256;
 impl<'a> Prices<'a> {
     pub fn new(server: &'a LlmServer) -> Self {
         let largest = server.batcher.max_num_seqs.min(LARGEST_PRICED);
-        let decode_only = (0..=largest).map(|sequences| server.cost.decode_only(sequences)).collect();
+        let decode_only = (0..=largest).map(|sequences| server.cost.decode_only(sequences, 1.0)).collect();
         Self { cost: &server.cost, decode_only, shortest: server.cost.shortest_step() }
     }
 
     #[inline]
-    fn decode_only(&self, sequences: u32) -> DecodeCost {
+    fn decode_only(&self, sequences: u32, speed: f64) -> DecodeCost {
         match self.decode_only.get(sequences as usize) {
-            Some(cost) => *cost,
-            None => self.cost.decode_only(sequences),
+            Some(cost) if speed == 1.0 => *cost,
+            _ => self.cost.decode_only(sequences, speed),
         }
     }
 
     #[inline]
-    fn step_time(&self, plan: &StepPlan) -> SimSpan {
+    fn step_time(&self, plan: &StepPlan, speed: f64) -> SimSpan {
         let shape = &plan.shape;
         if plan.only_decodes() {
-            let cost = self.decode_only(shape.sequences);
+            let cost = self.decode_only(shape.sequences, speed);
             cost.step_time(shape.decode_context, shape.decode_window_context)
         } else {
-            self.cost.step_time(shape)
+            self.cost.step_time(shape, speed)
         }
     }
 }
@@ -62,6 +62,7 @@ pub(super) struct Replica<'a> {
     id: u32,
     batcher: Batcher<'a>,
     prices: &'a Prices<'a>,
+    clock: Clock,
     pipelined: bool,
     /// The step in flight and, if pipelined, the one composed behind it: they take turns in two plans.
     plans: [StepPlan; 2],
@@ -84,6 +85,7 @@ impl<'a> Replica<'a> {
             id,
             batcher: Batcher::new(&server.batcher, &server.kv, server.cost.window()),
             prices,
+            clock: Clock::new(&server.cost),
             pipelined,
             plans: [StepPlan::default(), StepPlan::default()],
             current: 0,
@@ -129,12 +131,13 @@ impl<'a> Replica<'a> {
             return self.end;
         }
         let shortest = if self.is_steady() && self.batcher.has_blocks_for(further) {
-            // The steps will be those of a batch that grows older; this is their mean, and none of them
-            // is rounded down by more than half a nanosecond.
+            // The steps will be those of a batch that grows older, at full clock or slower. A step at the
+            // mean of their contexts is no longer than their mean (time is convex in the context), and
+            // none of them is rounded down by more than half a nanosecond.
             let (context, window_context) = self.batcher.cohort.contexts();
             let count = self.batcher.cohort.count;
             let context = context + u64::from(count) * (further - 1) / 2;
-            self.prices.decode_only(count).step_time(context, window_context).as_nanos() - 1
+            self.prices.decode_only(count, 1.0).step_time(context, window_context).as_nanos() - 1
         } else {
             self.prices.shortest.as_nanos()
         };
@@ -168,8 +171,9 @@ impl<'a> Replica<'a> {
     fn coast(&mut self, limit: SimTime, observer: &mut impl Observer) -> SimTime {
         let mut quiet = [QuietStep::default(); LONGEST_STRETCH];
         let mut steps = 0;
-        let cost = self.prices.decode_only(self.current().shape.sequences);
-        let shape = &self.current().shape;
+        let shape = self.current().shape;
+        let sequences = shape.sequences;
+        let mut cost = self.prices.decode_only(sequences, self.clock.speed());
         let (mut context, mut window_context) = (shape.decode_context, shape.decode_window_context);
         let mut end = self.end;
         let mut blocks_used = self.blocks_used;
@@ -190,6 +194,9 @@ impl<'a> Replica<'a> {
                 self.batcher.grow_older();
                 (context, window_context) = self.batcher.cohort.contexts();
                 blocks_used = self.batcher.blocks_used();
+            }
+            if self.clock.start_step(end, shape.tokens, self.prices.cost) {
+                cost = self.prices.decode_only(sequences, self.clock.speed());
             }
             end += cost.step_time(context, window_context);
             if end >= limit || !self.batcher.only_grows_older() {
@@ -223,6 +230,7 @@ impl<'a> Replica<'a> {
             blocks_used: self.blocks_used,
         }
     }
+
     /// The end of a step, which it returns: its outputs, the start of the next, the composition of the
     /// one behind it.
     fn end_step(&mut self, observer: &mut impl Observer) -> SimTime {
@@ -293,7 +301,9 @@ impl<'a> Replica<'a> {
 
     fn start(&mut self, now: SimTime) {
         self.start = now;
-        self.end = now + self.prices.step_time(self.current());
+        let plan = &self.plans[self.current];
+        self.clock.start_step(now, plan.shape.tokens, self.prices.cost);
+        self.end = now + self.prices.step_time(plan, self.clock.speed());
         self.running = self.batcher.running.len;
         self.waiting = self.batcher.waiting_len();
         self.blocks_used = self.batcher.blocks_used();
