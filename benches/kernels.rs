@@ -37,6 +37,21 @@ fn event_queue(criterion: &mut Criterion) {
     }
 }
 
+/// Takes the thing with the least time and gives it a later one, among as many as there are replicas.
+fn least(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("least time: take and change");
+    for count in [1_u32, 10, 1_000, 100_000] {
+        let mut least = Least::new(count, SimTime::ZERO, SimTime::MAX);
+        let mut gaps = stream(1, Purpose::ArrivalGap, 0);
+        group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
+            bencher.iter(|| {
+                let (now, index) = least.least();
+                least.set(index, now + SimSpan::from_nanos(8_000_000 + (gaps.uniform() * 4e6) as u64));
+            });
+        });
+    }
+}
+
 fn samplers(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("one token length");
     let lognormal = Distribution::lognormal(512.0, 4096.0, 1e9).expect("a lognormal");
@@ -176,5 +191,5 @@ fn batcher_steps(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(kernels, event_queue, samplers, sketches, batcher_steps);
+criterion_group!(kernels, event_queue, least, samplers, sketches, batcher_steps);
 criterion_main!(kernels);

@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn rounding_is_to_the_nearest_and_halves_to_even() {
-        let mut x = 0.24;
+        let mut x: f64 = 0.24;
         while x < 1e20 {
             for x in [x, x.floor(), x.floor() + 0.5, x.floor() + 1.5, x.next_up(), x.next_down()] {
                 assert_eq!(rounded(x), libm::rint(x) as u64, "{x}");

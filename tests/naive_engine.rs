@@ -218,7 +218,7 @@ fn naive_equals_fast_over_long_outputs() {
 fn naive_fleet_equals_fast() {
     let mut costs = affine_costs();
     costs.push(windowed_cost());
-    for seed in 0..seeds(1_500) {
+    for seed in 0..seeds(300) {
         let long = seed % 10 == 9;
         let scenario =
             if long { Scenario::random_long(seed, &costs) } else { Scenario::random(seed, &costs) };

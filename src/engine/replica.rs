@@ -148,7 +148,7 @@ impl<'a> Replica<'a> {
     /// closed loop reacts to it). Returns when the last of them ended.
     pub fn run(&mut self, limit: SimTime, stop_on_completion: bool, observer: &mut impl Observer) -> SimTime {
         let mut now = SimTime::ZERO;
-        while self.end < limit && !(stop_on_completion && !self.completed.is_empty()) {
+        while self.end < limit && (self.completed.is_empty() || !stop_on_completion) {
             now = if self.is_steady() && self.batcher.only_grows_older() {
                 self.coast(limit, observer)
             } else {

@@ -20,8 +20,6 @@ pub const WIDTH: u32 = 1600;
 pub const HEIGHT: u32 = 900;
 
 const SUPERSAMPLING: u32 = 3;
-/// Horizontal bands in which a bitmap is painted; they divide its height.
-const BANDS: u32 = 4;
 /// How much too high the bitmap painter sets text, in text sizes.
 const BITMAP_TEXT_LIFT: f64 = 0.17;
 
@@ -60,10 +58,7 @@ enum Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Medium {
     Vector,
-    /// A band of the large canvas that begins this many of its rows down.
-    Bitmap {
-        top: i32,
-    },
+    Bitmap,
 }
 
 /// What is drawn, the first shape at the bottom.
@@ -168,17 +163,13 @@ impl Picture {
     /// # Errors
     /// [`PaintError`] if the drawing library or the file system fails.
     pub fn write_png(&self, path: &Path) -> Result<(), PaintError> {
-        // Band by band: the whole picture at its large size would take more memory than all else together.
-        let size = (WIDTH * SUPERSAMPLING, HEIGHT / BANDS * SUPERSAMPLING);
-        let mut large = vec![0; (size.0 * size.1 * 3) as usize];
-        let mut small = Vec::with_capacity((WIDTH * HEIGHT * 3) as usize);
-        for band in 0..BANDS {
+        let size = (WIDTH * SUPERSAMPLING, HEIGHT * SUPERSAMPLING);
+        let mut large = vec![255; (size.0 * size.1 * 3) as usize];
+        {
             let area = BitMapBackend::with_buffer(&mut large, size).into_drawing_area();
-            self.paint(&area, Medium::Bitmap { top: (band * size.1) as i32 })?;
-            drop(area);
-            average(&large, &mut small);
+            self.paint(&area, Medium::Bitmap)?;
         }
-        drop(large);
+        let small = averaged(&large);
         let mut file = BitMapBackend::new(path, (WIDTH, HEIGHT));
         file.blit_bitmap((0, 0), (WIDTH, HEIGHT), &small).map_err(fault)?;
         file.present().map_err(fault)
@@ -202,14 +193,10 @@ fn fault(error: impl std::fmt::Display) -> PaintError {
     PaintError(error.to_string())
 }
 
-/// A logical coordinate on the large canvas, or on its band.
-fn large(at: At, medium: Medium) -> (i32, i32) {
+/// A logical coordinate on the large canvas.
+fn large(at: At) -> (i32, i32) {
     let scale = f64::from(SUPERSAMPLING);
-    let top = match medium {
-        Medium::Vector => 0,
-        Medium::Bitmap { top } => top,
-    };
-    (libm::rint(at.0 * scale) as i32, libm::rint(at.1 * scale) as i32 - top)
+    (libm::rint(at.0 * scale) as i32, libm::rint(at.1 * scale) as i32)
 }
 
 fn colour(rgb: Rgb) -> RGBColor {
@@ -229,27 +216,27 @@ fn paint_shape<B: DrawingBackend>(
                 stroke_width: libm::rint(width * f64::from(SUPERSAMPLING)).max(1.0) as u32,
             };
             if medium == Medium::Vector {
-                let path: Vec<(i32, i32)> = points.iter().map(|at| large(*at, medium)).collect();
+                let path: Vec<(i32, i32)> = points.iter().map(|at| large(*at)).collect();
                 return area.draw(&PathElement::new(path, pen)).map_err(fault);
             }
             // Segment by segment with a disc at each joint: the bitmap painter's own joints spike at sharp turns.
             for pair in points.windows(2) {
-                let path = PathElement::new(vec![large(pair[0], medium), large(pair[1], medium)], pen);
+                let path = PathElement::new(vec![large(pair[0]), large(pair[1])], pen);
                 area.draw(&path).map_err(fault)?;
             }
             for joint in points.iter().skip(1).rev().skip(1) {
-                let disc = Circle::new(large(*joint, medium), pen.stroke_width / 2, colour(*rgb).filled());
+                let disc = Circle::new(large(*joint), pen.stroke_width / 2, colour(*rgb).filled());
                 area.draw(&disc).map_err(fault)?;
             }
             Ok(())
         }
         Shape::Area { points, colour: rgb } => {
-            let corners: Vec<(i32, i32)> = points.iter().map(|at| large(*at, medium)).collect();
+            let corners: Vec<(i32, i32)> = points.iter().map(|at| large(*at)).collect();
             area.draw(&Polygon::new(corners, colour(*rgb).filled())).map_err(fault)
         }
         Shape::Dot { at, radius, colour: rgb } => {
             let radius = libm::rint(radius * f64::from(SUPERSAMPLING)) as u32;
-            area.draw(&Circle::new(large(*at, medium), radius, colour(*rgb).filled())).map_err(fault)
+            area.draw(&Circle::new(large(*at), radius, colour(*rgb).filled())).map_err(fault)
         }
         Shape::Text { at, text, look } => paint_text(area, *at, text, look, medium),
     }
@@ -269,11 +256,11 @@ fn paint_text<B: DrawingBackend>(
     };
     let font = font(look.size * f64::from(SUPERSAMPLING), look.bold);
     // The bitmap painter centres the line's box; the SVG painter the letters in it, which is what is meant.
-    let lift = if medium == Medium::Vector { 0.0 } else { BITMAP_TEXT_LIFT * look.size };
+    let lift = if medium == Medium::Bitmap { BITMAP_TEXT_LIFT * look.size } else { 0.0 };
     let at = (at.0, at.1 + lift);
     let ink = colour(look.colour);
     let style = TextStyle::from(font).color(&ink).pos(Pos::new(horizontal, VPos::Center));
-    area.draw(&Text::new(text.to_owned(), large(at, medium), style)).map_err(fault)
+    area.draw(&Text::new(text.to_owned(), large(at), style)).map_err(fault)
 }
 
 /// DejaVu under the generic name, so that a viewer without it takes its own sans-serif face.
@@ -302,9 +289,10 @@ pub fn text_width(text: &str, size: f64, bold: bool) -> f64 {
     font(size, bold).box_size(text).map_or(0.0, |(width, _)| f64::from(width))
 }
 
-/// Appends to `small` the mean of every square of [`SUPERSAMPLING`] x [`SUPERSAMPLING`] pixels of a band.
-fn average(large: &[u8], small: &mut Vec<u8>) {
-    let (width, height, factor) = (WIDTH as usize, (HEIGHT / BANDS) as usize, SUPERSAMPLING as usize);
+/// The mean of every square of [`SUPERSAMPLING`] x [`SUPERSAMPLING`] pixels.
+fn averaged(large: &[u8]) -> Vec<u8> {
+    let (width, height, factor) = (WIDTH as usize, HEIGHT as usize, SUPERSAMPLING as usize);
+    let mut small = Vec::with_capacity(width * height * 3);
     let row = width * factor * 3;
     for y in 0..height {
         for x in 0..width {
@@ -318,4 +306,5 @@ fn average(large: &[u8], small: &mut Vec<u8>) {
             }
         }
     }
+    small
 }
