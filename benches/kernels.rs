@@ -7,7 +7,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 use knee::cost::StepCost;
-use knee::des::{EventQueue, Rank};
+use knee::des::{EventQueue, Least};
 use knee::engine::{
     BatcherConfig, Batching, Client, Finished, LlmServer, Observer, Rejection, RouterPolicy, RunUntil,
     SchedulingPolicy, Server, Step, System, run,
@@ -25,13 +25,28 @@ fn event_queue(criterion: &mut Criterion) {
         let mut queue = EventQueue::new();
         let mut gaps = stream(1, Purpose::ArrivalGap, 0);
         for event in 0..pending {
-            queue.push(SimTime::from_nanos(event * 7_919 % 10_000_000), Rank::End, event as u32);
+            queue.push(SimTime::from_nanos(event * 7_919 % 10_000_000), event as u32);
         }
         group.bench_function(BenchmarkId::from_parameter(pending), |bencher| {
             bencher.iter(|| {
                 let (now, event) = queue.pop().expect("never empty");
                 let step = SimSpan::from_nanos(8_000_000 + (gaps.uniform() * 4e6) as u64);
-                queue.push(now + step, Rank::End, event);
+                queue.push(now + step, event);
+            });
+        });
+    }
+}
+
+/// Takes the thing with the least time and gives it a later one, among as many as there are replicas.
+fn least(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("least time: take and change");
+    for count in [1_u32, 10, 1_000, 100_000] {
+        let mut least = Least::new(count, SimTime::ZERO, SimTime::MAX);
+        let mut gaps = stream(1, Purpose::ArrivalGap, 0);
+        group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
+            bencher.iter(|| {
+                let (now, index) = least.least();
+                least.set(index, now + SimSpan::from_nanos(8_000_000 + (gaps.uniform() * 4e6) as u64));
             });
         });
     }
@@ -178,5 +193,5 @@ fn batcher_steps(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(kernels, event_queue, samplers, sketches, batcher_steps);
+criterion_group!(kernels, event_queue, least, samplers, sketches, batcher_steps);
 criterion_main!(kernels);

@@ -33,6 +33,21 @@ pub struct NotASpan {
     pub seconds: f64,
 }
 
+/// `x` rounded to the nearest whole number, halves to even; what is negative or NaN counts as 0.
+#[inline]
+#[must_use]
+pub fn rounded(x: f64) -> u64 {
+    const TWO_TO_52: f64 = 4_503_599_627_370_496.0;
+    if (0.0..TWO_TO_52).contains(&x) {
+        // The last bit of a double between 2^52 and 2^53 is worth 1: the sum is rounded there, and its
+        // fraction bits are the number.
+        (x + TWO_TO_52).to_bits() - TWO_TO_52.to_bits()
+    } else {
+        // Whole already, if at all a number.
+        x as u64
+    }
+}
+
 impl SimTime {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
@@ -77,10 +92,11 @@ impl SimSpan {
     /// # Errors
     /// [`NotASpan`] if `seconds` is NaN, infinite, negative or beyond the range of the clock.
     pub fn from_secs_f64(seconds: f64) -> Result<Self, NotASpan> {
-        let nanos = libm::rint(seconds * NANOS_PER_SEC);
-        // 2^64 as f64; NaN fails both comparisons.
-        if (0.0..18_446_744_073_709_551_616.0).contains(&nanos) {
-            Ok(Self(nanos as u64))
+        let nanos = seconds * NANOS_PER_SEC;
+        // From -1/2 to 2^64 as f64, which is even and of which no double below rounds up to; NaN fails
+        // both comparisons.
+        if (-0.5..18_446_744_073_709_551_616.0).contains(&nanos) {
+            Ok(Self(rounded(nanos)))
         } else {
             Err(NotASpan { seconds })
         }
@@ -146,6 +162,18 @@ mod tests {
         }
         assert_eq!(SimSpan::from_secs_f64(1.5).unwrap().as_nanos(), 1_500_000_000);
         assert_eq!(SimSpan::from_secs_f64(0.0).unwrap(), SimSpan::ZERO);
+    }
+
+    #[test]
+    fn rounding_is_to_the_nearest_and_halves_to_even() {
+        let mut x: f64 = 0.24;
+        while x < 1e20 {
+            for x in [x, x.floor(), x.floor() + 0.5, x.floor() + 1.5, x.next_up(), x.next_down()] {
+                assert_eq!(rounded(x), libm::rint(x) as u64, "{x}");
+            }
+            x *= 1.0021;
+        }
+        assert_eq!([-0.0, -3.7, f64::NAN, f64::INFINITY].map(rounded), [0, 0, 0, u64::MAX]);
     }
 
     #[test]

@@ -30,13 +30,21 @@ struct Diary {
     rejected: Vec<u64>,
     finished: Vec<Finished>,
     steps: Vec<(u32, SimTime, SimTime, u32, u32, u32)>,
+    /// What is told of requests goes by time; of steps, replica by replica.
     last: SimTime,
+    last_of: HashMap<u32, SimTime>,
 }
 
 impl Diary {
     fn at(&mut self, now: SimTime) {
         assert!(now >= self.last, "time runs back from {:?} to {now:?}", self.last);
         self.last = now;
+    }
+
+    fn at_replica(&mut self, replica: u32, now: SimTime) {
+        let last = self.last_of.entry(replica).or_default();
+        assert!(now >= *last, "time of replica {replica} runs back from {last:?} to {now:?}");
+        *last = now;
     }
 }
 
@@ -50,19 +58,19 @@ impl Observer for Diary {
         self.rejected.push(request.index);
     }
     fn step(&mut self, replica: u32, step: &Step<'_>) {
-        self.at(step.end);
+        self.at_replica(replica, step.end);
         self.steps.push((replica, step.start, step.end, step.waiting, step.running, step.blocks_used));
     }
     fn served(&mut self, _: u32, _: SimTime, _: SimTime, _: u32, _: u32) {}
-    fn token_gaps(&mut self, now: SimTime, _: u16, gap: SimSpan, _: u32) {
-        self.at(now);
+    fn token_gaps(&mut self, _: SimTime, _: u16, gap: SimSpan, _: u32) {
         assert!(gap > SimSpan::ZERO, "two tokens at once");
     }
-    fn preempted(&mut self, now: SimTime, _: u32, _: u16) {
-        self.at(now);
+    fn preempted(&mut self, now: SimTime, replica: u32, _: u16) {
+        self.at_replica(replica, now);
     }
-    fn finished(&mut self, _: u32, life: &Finished) {
+    fn finished(&mut self, replica: u32, life: &Finished) {
         self.at(life.done);
+        self.at_replica(replica, life.done);
         self.finished.push(*life);
     }
 }

@@ -13,12 +13,42 @@ use knee::engine::{
 };
 use knee::units::{SimSpan, SimTime, Tokens};
 use knee::workload::{Arrivals, Request, RequestStream, Trace, TraceFormat, Workload};
+use naive::fleet::{self, FleetOutcome};
 use naive::{Load, Outcome, Record, SEED, Scenario, StepRecord, affine_costs};
 
-/// Fills an [`Outcome`] from what the engine tells.
+/// Fills an [`Outcome`] from what the engine tells of all replicas together.
 #[derive(Default)]
 struct Recorder {
     outcome: Outcome,
+}
+
+/// Fills a [`FleetOutcome`].
+struct FleetRecorder {
+    replicas: Vec<Recorder>,
+    outcome: FleetOutcome,
+}
+
+impl Observer for FleetRecorder {
+    fn sent(&mut self, _: &Request) {}
+    fn rejected(&mut self, _: SimTime, request: &Request, _: Rejection) {
+        self.outcome.rejected.push(request.index);
+    }
+    fn step(&mut self, replica: u32, step: &Step<'_>) {
+        self.replicas[replica as usize].step(replica, step);
+    }
+    fn served(&mut self, _: u32, _: SimTime, _: SimTime, _: u32, _: u32) {}
+    fn token_gaps(&mut self, now: SimTime, class: u16, gap: SimSpan, count: u32) {
+        self.replicas[0].token_gaps(now, class, gap, count);
+    }
+    fn preempted(&mut self, now: SimTime, replica: u32, class: u16) {
+        self.replicas[replica as usize].preempted(now, replica, class);
+    }
+    fn finished(&mut self, replica: u32, life: &Finished) {
+        let recorder = &mut self.replicas[replica as usize];
+        recorder.finished(replica, life);
+        let record = *recorder.outcome.finished.last().expect("just recorded");
+        self.outcome.finished.push((replica as usize, record));
+    }
 }
 
 impl Observer for Recorder {
@@ -88,32 +118,55 @@ impl Client for Player {
 }
 
 fn run_fast(scenario: &Scenario) -> Outcome {
+    let mut recorder = Recorder::default();
+    let end = play(scenario, 1, RouterPolicy::RoundRobin, &mut recorder);
+    recorder.outcome.end = end;
+    recorder.outcome.gaps_ns.sort_unstable();
+    recorder.outcome
+}
+
+fn run_fleet(scenario: &Scenario, replicas: u32, router: RouterPolicy) -> FleetOutcome {
+    let recorders = (0..replicas).map(|_| Recorder::default()).collect();
+    let mut recorder = FleetRecorder { replicas: recorders, outcome: FleetOutcome::default() };
+    play(scenario, replicas, router, &mut recorder);
+    let mut outcome = recorder.outcome;
+    for replica in recorder.replicas {
+        let mut own = replica.outcome;
+        outcome.gaps_ns.append(&mut own.gaps_ns);
+        outcome.engines.push(own);
+    }
+    outcome.gaps_ns.sort_unstable();
+    outcome
+}
+
+/// Plays the scenario's load; returns when the run ended.
+fn play(scenario: &Scenario, replicas: u32, router: RouterPolicy, observer: &mut impl Observer) -> SimTime {
     match scenario.load.clone() {
         Load::Open(requests) => {
             let total = requests.len() as u64;
             let open = requests.into_iter();
             let mut player = Player { open, users: None, think: vec![], requests: vec![], sent: 0 };
-            run_under(scenario, &mut player, total)
+            run_under(scenario, replicas, router, &mut player, total, observer)
         }
         Load::Closed { users, think, requests, total } => {
             let open = vec![].into_iter();
-            run_under(scenario, &mut Player { open, users: Some(users), think, requests, sent: 0 }, total)
+            let mut player = Player { open, users: Some(users), think, requests, sent: 0 };
+            run_under(scenario, replicas, router, &mut player, total, observer)
         }
     }
 }
 
-fn run_under(scenario: &Scenario, client: &mut impl Client, requests: u64) -> Outcome {
-    let system = System {
-        replicas: 1,
-        router: RouterPolicy::RoundRobin,
-        server: Server::Llm(Box::new(scenario.server.clone())),
-    };
+fn run_under(
+    scenario: &Scenario,
+    replicas: u32,
+    router: RouterPolicy,
+    client: &mut impl Client,
+    requests: u64,
+    observer: &mut impl Observer,
+) -> SimTime {
+    let system = System { replicas, router, server: Server::Llm(Box::new(scenario.server.clone())) };
     let until = RunUntil { requests, time: SimTime::MAX, drain: true };
-    let mut recorder = Recorder::default();
-    let end = run(&system, client, until, SEED, 0, &mut recorder).expect("the clock suffices");
-    recorder.outcome.end = end.time;
-    recorder.outcome.gaps_ns.sort_unstable();
-    recorder.outcome
+    run(&system, client, until, SEED, 0, observer).expect("the clock suffices").time
 }
 
 /// A real model with a sliding window of 128 tokens in every other layer.
@@ -185,6 +238,29 @@ fn staged_equals_fast() {
     }
 }
 
+/// The same for fleets: each replica's steps, and the order in which requests complete over all of them.
+#[test]
+fn naive_fleet_equals_fast() {
+    let mut costs = affine_costs();
+    costs.push(windowed_cost());
+    costs.push(windowed_cost().with_throttle(0.15));
+    for seed in 0..seeds(300) {
+        let scenario = match seed % 10 {
+            9 => Scenario::random_long(seed, &costs),
+            6..9 => Scenario::random_staged(seed, &costs),
+            _ => Scenario::random(seed, &costs),
+        };
+        let replicas = 2 + (seed % 3) as u32;
+        for router in [RouterPolicy::RoundRobin, RouterPolicy::LeastOutstanding] {
+            let fast = run_fleet(&scenario, replicas, router);
+            let naive = fleet::simulate(&scenario, replicas as usize, router);
+            let about = || format!("seed {seed}, {replicas} replicas, {router:?}: {scenario:?}");
+            assert_eq!(fast.finished, naive.finished, "{}", about());
+            assert!(fast == naive, "{}", about());
+        }
+    }
+}
+
 /// The same with the open loads as recorded traces, replayed by the product's own client.
 #[test]
 fn naive_equals_fast_under_a_trace() {
@@ -204,7 +280,11 @@ fn naive_equals_fast_under_a_trace() {
         };
         let workload = Workload { arrivals: Arrivals::Trace(Arc::new(trace)), classes: vec![] };
         let mut stream = RequestStream::new(&Arc::new(workload), seed, 0);
-        assert_equal(seed, &scenario, &run_under(&scenario, &mut stream, total));
+        let mut recorder = Recorder::default();
+        let end = run_under(&scenario, 1, RouterPolicy::RoundRobin, &mut stream, total, &mut recorder);
+        recorder.outcome.end = end;
+        recorder.outcome.gaps_ns.sort_unstable();
+        assert_equal(seed, &scenario, &recorder.outcome);
     }
 }
 

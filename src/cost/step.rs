@@ -24,7 +24,7 @@ use super::StepShape;
 use super::expert_parallel::Spread;
 use super::launch::{Graphs, Launch};
 use crate::catalog::{AllReduce, Attention, Dtype, Hardware, Mlp, Model, ProfileValues};
-use crate::units::{SimSpan, Tokens};
+use crate::units::{SimSpan, Tokens, rounded};
 
 /// Efficiency of reading routed experts relative to dense matrices (fitted: gpt-oss-120b on H200).
 const EXPERT_READ: f64 = 0.78;
@@ -364,6 +364,17 @@ impl StepCost {
         to_span(self.terms_at(shape, speed).total_s() + beside_s)
     }
 
+    /// No step with a sequence in it is shorter: every term is least for one token of one sequence without
+    /// context at full clock, but for what it reads of the experts, which is taken at its least.
+    #[must_use]
+    pub fn shortest_step(&self) -> SimSpan {
+        let one = StepShape { tokens: 1, sequences: 1, ..StepShape::default() };
+        let terms = self.terms(&one);
+        let read_s = self.experts_memory_s.iter().skip(1).fold(self.experts_read_s(1), |a, &b| a.min(b));
+        let linear_s = norm(terms.linear_compute_s, self.linear_memory_s + read_s);
+        to_span(StepTerms { linear_s, ..terms }.total_s())
+    }
+
     /// The price of steps in which `sequences` decode and nothing else happens, at `speed`.
     #[must_use]
     pub fn decode_only(&self, sequences: u32, speed: f64) -> DecodeCost {
@@ -420,7 +431,7 @@ impl DecodeCost {
 
 #[inline]
 pub(super) fn to_span(seconds: f64) -> SimSpan {
-    SimSpan::from_nanos((libm::rint(seconds * 1e9) as u64).max(1))
+    SimSpan::from_nanos(rounded(seconds * 1e9).max(1))
 }
 
 /// The 2-norm of two times that overlap in part.

@@ -9,6 +9,7 @@
 //! exhausted the budget, so nothing was admitted behind it, and every prefill still running when the
 //! budget exceeds the decodes (which `max_num_seqs <= max_num_batched_tokens` guarantees) goes on.
 
+mod ahead;
 mod prefill_first;
 mod static_batch;
 
@@ -61,6 +62,12 @@ impl StepPlan {
     fn count_emitted(&mut self) {
         let grouped = self.steady_decodes.iter().chain(&self.stalled_decodes).sum::<u32>();
         self.emitted = grouped + self.late.len() as u32 + self.sampled.len() as u32;
+    }
+
+    /// Makes it another step of the same decoding sequences.
+    pub fn set_contexts(&mut self, (context, window_context): (u64, u64)) {
+        self.shape.decode_context = context;
+        self.shape.decode_window_context = window_context;
     }
 
     /// Whether it holds the decode cohort and nothing else.
@@ -269,14 +276,12 @@ impl<'a> Batcher<'a> {
         self.cohort.only_grows_older() && self.cohort.blocks_needed_next() <= self.free_blocks
     }
 
-    /// [`Batcher::age`] and [`Batcher::compose`] for a batch that only grows older; `plan` already holds
-    /// an earlier step of the same sequences.
+    /// [`Batcher::age`] and [`Batcher::compose`] for a batch that only grows older, but for the contexts
+    /// of the plan.
     #[inline]
-    pub fn grow_older(&mut self, plan: &mut StepPlan) {
+    pub fn grow_older(&mut self) {
         self.cohort.grow_older();
         self.free_blocks -= self.cohort.blocks_needed();
-        plan.shape.decode_context = self.cohort.context;
-        plan.shape.decode_window_context = self.cohort.window_context();
     }
 
     /// Phase 1. Returns what is left of the token budget.

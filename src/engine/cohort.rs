@@ -122,6 +122,12 @@ impl Cohort {
         }
     }
 
+    /// Sum of the contexts, and of the contexts each cut at the window.
+    #[inline]
+    pub fn contexts(&self) -> (u64, u64) {
+        (self.context, self.window_context())
+    }
+
     /// Sum of the contexts, each cut at the window.
     #[inline]
     pub fn window_context(&self) -> u64 {
@@ -158,6 +164,13 @@ impl Cohort {
     #[inline]
     pub fn only_grows_older(&self) -> bool {
         self.completions.heads[Wheel::bucket(self.step)] == NIL
+    }
+
+    /// In how many steps after the current one a sequence completes at the earliest, as far as `limit`.
+    #[inline]
+    pub fn steps_to_completion(&self, limit: u64) -> u64 {
+        let filed = |ahead: &u64| self.completions.heads[Wheel::bucket(self.step + ahead)] != NIL;
+        (0..limit).find(filed).unwrap_or(limit)
     }
 
     /// On to the next step with the same sequences.

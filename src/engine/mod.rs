@@ -22,6 +22,6 @@ pub use config::{
     BatcherConfig, Batching, LlmServer, PrefillFirst, RouterPolicy, SchedulingPolicy, Server,
     SyntheticServer, System,
 };
-pub use observer::{Finished, Observer, Rejection, Step};
+pub use observer::{Finished, Observer, QuietStep, Rejection, Step, Stretch};
 pub use run::{Client, EngineError, RunEnd, RunUntil, run};
 pub use speculation::Speculation;

@@ -4,7 +4,9 @@ use crate::cost::StepShape;
 use crate::units::{SimSpan, SimTime};
 use crate::workload::Request;
 
-/// What the engine tells whoever watches. Static dispatch; called in order of simulated time.
+/// What the engine tells whoever watches. Static dispatch. What it tells of requests (sent, rejected,
+/// finished) comes in order of simulated time. What it tells of a replica does so replica by replica:
+/// nobody looks at a replica until it must be known what happened there.
 pub trait Observer {
     /// `request` was sent (offered) at `request.send`.
     fn sent(&mut self, request: &Request);
@@ -12,6 +14,11 @@ pub trait Observer {
     fn rejected(&mut self, now: SimTime, request: &Request, reason: Rejection);
     /// A step of `replica` ended.
     fn step(&mut self, replica: u32, step: &Step<'_>);
+    /// Steps of `replica` ended in which the same sequences grew older and nothing else happened. Override
+    /// it where their sum can be had for less than the steps one by one.
+    fn stretch(&mut self, replica: u32, stretch: &Stretch<'_>) {
+        stretch.each(|step| self.step(replica, step));
+    }
     /// A synthetic server was in this state from `from` to `to`.
     fn served(&mut self, replica: u32, from: SimTime, to: SimTime, busy: u32, waiting: u32);
     /// `count` tokens that are not among [`Step::steady_decodes`] came `gap` after their predecessors
@@ -48,6 +55,41 @@ pub struct Step<'a> {
     pub running: u32,
     pub waiting: u32,
     pub blocks_used: u32,
+}
+
+/// Steps one after the other in which the same sequences decode and nothing else happens: they differ in
+/// what is listed in [`QuietStep`].
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch<'a> {
+    /// The first of them.
+    pub first: Step<'a>,
+    /// All of them, the first included; never empty.
+    pub steps: &'a [QuietStep],
+}
+
+/// What tells a step of a [`Stretch`] from the others; fields as in [`Step`] and [`StepShape`]. It starts
+/// when the one before it ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct QuietStep {
+    pub end: SimTime,
+    pub decode_context: u64,
+    pub decode_window_context: u64,
+    pub blocks_used: u32,
+}
+
+impl Stretch<'_> {
+    /// Calls `with` for each step in turn.
+    pub fn each(&self, mut with: impl FnMut(&Step<'_>)) {
+        let mut shape = *self.first.shape;
+        let mut start = self.first.start;
+        for quiet in self.steps {
+            shape.decode_context = quiet.decode_context;
+            shape.decode_window_context = quiet.decode_window_context;
+            let (end, blocks_used) = (quiet.end, quiet.blocks_used);
+            with(&Step { start, end, shape: &shape, blocks_used, ..self.first });
+            start = end;
+        }
+    }
 }
 
 /// A completed request's life.

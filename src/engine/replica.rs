@@ -2,11 +2,55 @@
 
 use super::batcher::{Batcher, Outputs, StepPlan};
 use super::config::LlmServer;
-use super::observer::{Finished, Observer, Rejection, Step};
+use super::observer::{Finished, Observer, QuietStep, Rejection, Step, Stretch};
 use super::sequence::Sequence;
-use crate::cost::{Clock, StepCost};
+use crate::cost::{Clock, DecodeCost, StepCost};
 use crate::units::{SimSpan, SimTime};
 use crate::workload::Request;
+
+/// What steps cost, with what does not depend on contexts worked out beforehand for the batches that decode
+/// and nothing else.
+#[derive(Debug)]
+pub(super) struct Prices<'a> {
+    cost: &'a StepCost,
+    /// By number of sequences, at full clock.
+    decode_only: Vec<DecodeCost>,
+    /// No step is shorter.
+    shortest: SimSpan,
+}
+
+/// Batches larger than this are priced when they come.
+const LARGEST_PRICED: u32 = 256;
+
+impl<'a> Prices<'a> {
+    pub fn new(server: &'a LlmServer) -> Self {
+        let largest = server.batcher.max_num_seqs.min(LARGEST_PRICED);
+        let decode_only = (0..=largest).map(|sequences| server.cost.decode_only(sequences, 1.0)).collect();
+        Self { cost: &server.cost, decode_only, shortest: server.cost.shortest_step() }
+    }
+
+    #[inline]
+    fn decode_only(&self, sequences: u32, speed: f64) -> DecodeCost {
+        match self.decode_only.get(sequences as usize) {
+            Some(cost) if speed == 1.0 => *cost,
+            _ => self.cost.decode_only(sequences, speed),
+        }
+    }
+
+    #[inline]
+    fn step_time(&self, plan: &StepPlan, speed: f64) -> SimSpan {
+        let shape = &plan.shape;
+        if plan.only_decodes() {
+            let cost = self.decode_only(shape.sequences, speed);
+            cost.step_time(shape.decode_context, shape.decode_window_context)
+        } else {
+            self.cost.step_time(shape, speed)
+        }
+    }
+}
+
+/// Quiet steps that are told to the observer at once, at most.
+const LONGEST_STRETCH: usize = 16;
 
 /// One engine process on one group of GPUs.
 ///
@@ -17,7 +61,7 @@ use crate::workload::Request;
 pub(super) struct Replica<'a> {
     id: u32,
     batcher: Batcher<'a>,
-    cost: &'a StepCost,
+    prices: &'a Prices<'a>,
     clock: Clock,
     pipelined: bool,
     /// The step in flight and, if pipelined, the one composed behind it: they take turns in two plans.
@@ -35,12 +79,12 @@ pub(super) struct Replica<'a> {
 }
 
 impl<'a> Replica<'a> {
-    pub fn new(id: u32, server: &'a LlmServer) -> Self {
+    pub fn new(id: u32, server: &'a LlmServer, prices: &'a Prices<'a>) -> Self {
         let pipelined = server.batcher.pipelined();
         Self {
             id,
             batcher: Batcher::new(&server.batcher, &server.kv, server.cost.window()),
-            cost: &server.cost,
+            prices,
             clock: Clock::new(&server.cost),
             pipelined,
             plans: [StepPlan::default(), StepPlan::default()],
@@ -76,25 +120,42 @@ impl<'a> Replica<'a> {
         self.compose_and_start(now, observer);
     }
 
-    /// Runs the steps that end before `horizon`, the one in flight in any case. Stops early after a
-    /// completion if `stop_on_completion` (a closed loop reacts to it). Returns when the last of them
-    /// ended.
-    pub fn run(
-        &mut self,
-        horizon: SimTime,
-        stop_on_completion: bool,
-        observer: &mut impl Observer,
-    ) -> SimTime {
-        loop {
-            let now = if self.is_steady() && self.batcher.only_grows_older() {
-                self.coast(horizon, observer)
+    /// When a request completes, at the earliest, if no other comes: until then nobody outside need know
+    /// what happens here. Never before the end of the step in flight.
+    pub fn due(&self) -> SimTime {
+        if self.is_idle() {
+            return SimTime::MAX;
+        }
+        let further = self.batcher.steps_to_completion() - 1;
+        if further == 0 {
+            return self.end;
+        }
+        let shortest = if self.is_steady() && self.batcher.has_blocks_for(further) {
+            // The steps will be those of a batch that grows older, at full clock or slower. A step at the
+            // mean of their contexts is no longer than their mean (time is convex in the context), and
+            // none of them is rounded down by more than half a nanosecond.
+            let (context, window_context) = self.batcher.cohort.contexts();
+            let count = self.batcher.cohort.count;
+            let context = context + u64::from(count) * (further - 1) / 2;
+            self.prices.decode_only(count, 1.0).step_time(context, window_context).as_nanos() - 1
+        } else {
+            self.prices.shortest.as_nanos()
+        };
+        self.end + SimSpan::from_nanos(shortest.saturating_mul(further))
+    }
+
+    /// Runs the steps that end before `limit`. Stops early after a completion if `stop_on_completion` (a
+    /// closed loop reacts to it). Returns when the last of them ended.
+    pub fn run(&mut self, limit: SimTime, stop_on_completion: bool, observer: &mut impl Observer) -> SimTime {
+        let mut now = SimTime::ZERO;
+        while self.end < limit && (self.completed.is_empty() || !stop_on_completion) {
+            now = if self.is_steady() && self.batcher.only_grows_older() {
+                self.coast(limit, observer)
             } else {
                 self.end_step(observer)
             };
-            if self.end >= horizon || (stop_on_completion && !self.completed.is_empty()) {
-                return now;
-            }
         }
+        now
     }
 
     /// Whether the step in flight and the one composed last hold the same decoding sequences and nothing
@@ -104,58 +165,77 @@ impl<'a> Replica<'a> {
         plans.iter().all(StepPlan::only_decodes) && self.batcher.is_steady()
     }
 
-    /// Runs on, before `horizon`, while the batch only grows older: the same steps that
+    /// Runs on, before `limit`, while the batch only grows older: the same steps that
     /// [`Replica::end_step`] would take one by one, without looking for what cannot happen. Takes one in
     /// any case, and returns when the last of them ended.
-    fn coast(&mut self, horizon: SimTime, observer: &mut impl Observer) -> SimTime {
-        let mut cost = self.cost.decode_only(self.current().shape.sequences, self.clock.speed());
-        loop {
-            let now = self.end;
-            self.report_step(observer);
+    fn coast(&mut self, limit: SimTime, observer: &mut impl Observer) -> SimTime {
+        let mut quiet = [QuietStep::default(); LONGEST_STRETCH];
+        let mut steps = 0;
+        let shape = self.current().shape;
+        let sequences = shape.sequences;
+        let mut cost = self.prices.decode_only(sequences, self.clock.speed());
+        let (mut context, mut window_context) = (shape.decode_context, shape.decode_window_context);
+        let mut end = self.end;
+        let mut blocks_used = self.blocks_used;
+        while steps < LONGEST_STRETCH {
+            quiet[steps] = QuietStep {
+                end,
+                decode_context: context,
+                decode_window_context: window_context,
+                blocks_used,
+            };
+            steps += 1;
+            // If pipelined, the step that starts now is the one composed before: a token younger.
             if self.pipelined {
-                self.current ^= 1;
-                self.blocks_used = self.batcher.blocks_used();
-                self.batcher.grow_older(&mut self.plans[self.current ^ 1]);
+                (context, window_context) = self.batcher.cohort.contexts();
+                blocks_used = self.batcher.blocks_used();
+                self.batcher.grow_older();
             } else {
-                self.batcher.grow_older(&mut self.plans[self.current]);
-                self.blocks_used = self.batcher.blocks_used();
+                self.batcher.grow_older();
+                (context, window_context) = self.batcher.cohort.contexts();
+                blocks_used = self.batcher.blocks_used();
             }
-            let shape = &self.plans[self.current].shape;
-            if self.clock.start_step(now, shape.tokens, self.cost) {
-                cost = self.cost.decode_only(shape.sequences, self.clock.speed());
+            if self.clock.start_step(end, shape.tokens, self.prices.cost) {
+                cost = self.prices.decode_only(sequences, self.clock.speed());
             }
-            let (context, window_context) = (shape.decode_context, shape.decode_window_context);
-            self.start = now;
-            self.end = now + cost.step_time(context, window_context);
-            if self.end >= horizon || !self.batcher.only_grows_older() {
-                return now;
+            end += cost.step_time(context, window_context);
+            if end >= limit || !self.batcher.only_grows_older() {
+                break;
             }
         }
+        let stretch = Stretch { first: self.step(), steps: &quiet[..steps] };
+        observer.stretch(self.id, &stretch);
+        self.start = quiet[steps - 1].end;
+        self.end = end;
+        self.blocks_used = blocks_used;
+        self.plans[self.current].set_contexts((context, window_context));
+        if self.pipelined {
+            self.plans[self.current ^ 1].set_contexts(self.batcher.cohort.contexts());
+        }
+        self.start
     }
 
-    fn report_step(&self, observer: &mut impl Observer) {
+    /// The step in flight.
+    fn step(&self) -> Step<'_> {
         let plan = self.current();
-        observer.step(
-            self.id,
-            &Step {
-                start: self.start,
-                end: self.end,
-                prefill_tokens: plan.prefill_tokens,
-                shape: &plan.shape,
-                emitted: plan.emitted,
-                steady_decodes: &plan.steady_decodes,
-                running: self.running,
-                waiting: self.waiting,
-                blocks_used: self.blocks_used,
-            },
-        );
+        Step {
+            start: self.start,
+            end: self.end,
+            prefill_tokens: plan.prefill_tokens,
+            shape: &plan.shape,
+            emitted: plan.emitted,
+            steady_decodes: &plan.steady_decodes,
+            running: self.running,
+            waiting: self.waiting,
+            blocks_used: self.blocks_used,
+        }
     }
 
     /// The end of a step, which it returns: its outputs, the start of the next, the composition of the
     /// one behind it.
     fn end_step(&mut self, observer: &mut impl Observer) -> SimTime {
         let now = self.end;
-        self.report_step(observer);
+        observer.step(self.id, &self.step());
         if !self.pipelined {
             self.batcher.age();
         }
@@ -221,9 +301,9 @@ impl<'a> Replica<'a> {
 
     fn start(&mut self, now: SimTime) {
         self.start = now;
-        let shape = &self.plans[self.current].shape;
-        self.clock.start_step(now, shape.tokens, self.cost);
-        self.end = now + self.cost.step_time(shape, self.clock.speed());
+        let plan = &self.plans[self.current];
+        self.clock.start_step(now, plan.shape.tokens, self.prices.cost);
+        self.end = now + self.prices.step_time(plan, self.clock.speed());
         self.running = self.batcher.running.len;
         self.waiting = self.batcher.waiting_len();
         self.blocks_used = self.batcher.blocks_used();

@@ -1,14 +1,27 @@
 //! One run: clients send, the router sends on, replicas serve, until there is nothing left to ask.
+//!
+//! What happens first when several things fall on the same nanosecond:
+//!
+//! | | event | why here |
+//! |---|---|---|
+//! | 0 | a client sends, a request reaches a replica | who arrives at t is seen by what is decided at t |
+//! | 1 | a step or a service ends, in the order of the replicas | its outputs, the next start and the next composition are one event |
+//! | 2 | an idle replica wakes | all arrivals of one instant are in its queue before it composes |
+//!
+//! Replicas know nothing of each other, and all that others see of one is when its requests complete. So
+//! each has only one time in the queue: when a request of it can complete at the earliest. Steps that end
+//! before are run when that time has come, or when a request reaches the replica. A fleet then costs two
+//! or three events a request, however many steps that request takes.
 
 use std::collections::VecDeque;
 
 use super::config::{Server, System};
 use super::observer::{Observer, Rejection};
-use super::replica::Replica;
+use super::replica::{Prices, Replica};
 use super::router::Router;
 use super::staged::StagedReplica;
 use super::synthetic::Station;
-use crate::des::{EventQueue, Rank};
+use crate::des::{EventQueue, Least};
 use crate::rng::{Purpose, Stream, keyed, stream};
 use crate::units::{SimSpan, SimTime};
 use crate::workload::Request;
@@ -75,13 +88,25 @@ pub fn run(
     replication: u32,
     observer: &mut impl Observer,
 ) -> Result<RunEnd, EngineError> {
-    Run::new(system, client, until, seed, replication, observer).go()
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    End(u32),
-    Wake(u32),
+    match &system.server {
+        Server::Llm(server) if server.pipeline.is_some() || server.speculation.is_some() => {
+            let acceptance = keyed(seed, Purpose::Acceptance, replication);
+            let replica = |id| Box::new(StagedReplica::new(id, server, acceptance));
+            let nodes = (0..system.replicas).map(|id| Node::Staged { replica: replica(id), wakes: false });
+            Run::new(system, nodes.collect(), client, until, seed, replication, observer).go()
+        }
+        Server::Llm(server) => {
+            let prices = Prices::new(server);
+            let replica = |id| Box::new(Replica::new(id, server, &prices));
+            let nodes = (0..system.replicas).map(|id| Node::Llm { replica: replica(id), wakes: false });
+            Run::new(system, nodes.collect(), client, until, seed, replication, observer).go()
+        }
+        Server::Synthetic(server) => {
+            let station = |id| Box::new(Station::new(id, server));
+            let nodes = (0..system.replicas).map(|id| Node::Synthetic(station(id)));
+            Run::new(system, nodes.collect(), client, until, seed, replication, observer).go()
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -91,23 +116,19 @@ enum Node<'a> {
     Synthetic(Box<Station>),
 }
 
-impl Node<'_> {
-    fn end(&self) -> SimTime {
-        match self {
-            Self::Llm { replica, .. } => replica.end,
-            Self::Staged { replica, .. } => replica.end,
-            Self::Synthetic(station) => station.end,
-        }
-    }
-}
-
 struct Run<'a, C, O> {
     client: &'a mut C,
     observer: &'a mut O,
     until: RunUntil,
     nodes: Vec<Node<'a>>,
     router: Router,
-    events: EventQueue<Event>,
+    /// For each node, the time before which nothing of it need be known outside.
+    due: Least<SimTime>,
+    /// Idle replicas that wake at `now`, when everything else of this instant is done.
+    waking: VecDeque<u32>,
+    now: SimTime,
+    /// The node served last, and when.
+    served: (SimTime, u32),
     /// Open loop: the request that is sent next. Closed loop: the times at which users send next.
     pending: Option<Request>,
     thinking: EventQueue<()>,
@@ -124,25 +145,13 @@ struct Run<'a, C, O> {
 impl<'a, C: Client, O: Observer> Run<'a, C, O> {
     fn new(
         system: &'a System,
+        nodes: Vec<Node<'a>>,
         client: &'a mut C,
         until: RunUntil,
         seed: u64,
         replication: u32,
         observer: &'a mut O,
     ) -> Self {
-        let acceptance = keyed(seed, Purpose::Acceptance, replication);
-        let nodes = (0..system.replicas)
-            .map(|id| match &system.server {
-                Server::Llm(server) if server.pipeline.is_some() || server.speculation.is_some() => {
-                    let replica = Box::new(StagedReplica::new(id, server, acceptance));
-                    Node::Staged { replica, wakes: false }
-                }
-                Server::Llm(server) => {
-                    Node::Llm { replica: Box::new(Replica::new(id, server)), wakes: false }
-                }
-                Server::Synthetic(server) => Node::Synthetic(Box::new(Station::new(id, server))),
-            })
-            .collect();
         let (front_end, service) = match &system.server {
             Server::Llm(server) => (server.front_end, None),
             Server::Synthetic(server) => {
@@ -158,7 +167,10 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
             until,
             nodes,
             router: Router::new(system.router, system.replicas, routing),
-            events: EventQueue::new(),
+            due: Least::new(system.replicas, SimTime::MAX, SimTime::MAX),
+            waking: VecDeque::new(),
+            now: SimTime::ZERO,
+            served: (SimTime::MAX, 0),
             pending: None,
             thinking: EventQueue::new(),
             closed,
@@ -172,38 +184,57 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
 
     fn go(mut self) -> Result<RunEnd, EngineError> {
         match self.client.users() {
-            Some(users) => (0..users)
-                .for_each(|user| self.thinking.push(self.client.first_send(user), Rank::Arrival, ())),
+            Some(users) => {
+                (0..users).for_each(|user| self.thinking.push(self.client.first_send(user), ()));
+            }
             None => self.pending = self.client.next_request(),
         }
-        let mut now = SimTime::ZERO;
         loop {
             let send = self.next_send();
             let arrival = self.next_arrival();
-            let event = self.events.peek().map_or(SimTime::MAX, |(time, _)| time);
-            let time = send.min(arrival).min(event);
+            let outside = send.min(arrival);
+            let due = self.due.least().0;
+            let inside = if self.waking.is_empty() { due } else { self.now };
+            let time = outside.min(inside);
             if !self.until.drain && (time > self.until.time || self.sent >= self.until.requests) {
-                let end = if time > self.until.time { self.until.time } else { now };
-                return Ok(RunEnd { time: end, sent: self.sent });
+                return Ok(self.cut_short(time));
             }
             if time == SimTime::MAX {
-                return self.finished(now);
+                return self.finished();
             }
-            now = if time == send {
-                self.send(time)?;
-                time
+            if time == send {
+                self.now = time;
+                self.send()?;
             } else if time == arrival {
-                self.arrive(time)?;
-                time
+                self.now = time;
+                self.arrive()?;
+            } else if time == due {
+                self.serve(outside);
             } else {
-                self.event(send.min(arrival))
-            };
+                self.wake();
+            }
         }
+    }
+
+    /// Ends a run in which `time` would be next. What the replicas did before the end still counts.
+    fn cut_short(&mut self, time: SimTime) -> RunEnd {
+        let (end, limit) = if time > self.until.time {
+            let end = self.until.time;
+            (end, end + SimSpan::from_nanos(1))
+        } else {
+            (self.now, self.now)
+        };
+        for node in &mut self.nodes {
+            if let Node::Llm { replica, .. } = node {
+                replica.run(limit, false, self.observer);
+            }
+        }
+        RunEnd { time: end, sent: self.sent }
     }
 
     /// Nothing is scheduled before the end of the clock. If anybody is still being served, or would send
     /// if there were time, the clock has run out.
-    fn finished(&self, now: SimTime) -> Result<RunEnd, EngineError> {
+    fn finished(&self) -> Result<RunEnd, EngineError> {
         let would_send = self.pending.is_some() || self.thinking.peek().is_some();
         if would_send && self.sent < self.until.requests && self.until.time == SimTime::MAX {
             return Err(EngineError::ClockExhausted);
@@ -213,7 +244,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
             Node::Staged { replica, .. } => replica.in_flight() > 0,
             Node::Synthetic(station) => station.in_flight() > 0,
         });
-        if stuck { Err(EngineError::ClockExhausted) } else { Ok(RunEnd { time: now, sent: self.sent }) }
+        if stuck { Err(EngineError::ClockExhausted) } else { Ok(RunEnd { time: self.now, sent: self.sent }) }
     }
 
     fn next_send(&self) -> SimTime {
@@ -221,7 +252,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
             return SimTime::MAX;
         }
         let send = if self.closed {
-            self.thinking.peek().map_or(SimTime::MAX, |(time, _)| time)
+            self.thinking.peek().unwrap_or(SimTime::MAX)
         } else {
             self.pending.as_ref().map_or(SimTime::MAX, |request| request.send)
         };
@@ -232,11 +263,11 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
         self.in_front_end.front().map_or(SimTime::MAX, |request| request.send + self.front_end)
     }
 
-    fn send(&mut self, now: SimTime) -> Result<(), EngineError> {
+    fn send(&mut self) -> Result<(), EngineError> {
         let request = if self.closed {
             self.thinking.pop();
-            self.time_passes(now)?;
-            self.client.request_at(now)
+            self.time_passes()?;
+            self.client.request_at(self.now)
         } else {
             let next = self.client.next_request();
             match std::mem::replace(&mut self.pending, next) {
@@ -247,41 +278,49 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
         self.sent += 1;
         self.observer.sent(&request);
         self.in_front_end.push_back(request);
-        if self.front_end == SimSpan::ZERO { self.arrive(now) } else { Ok(()) }
+        if self.front_end == SimSpan::ZERO { self.arrive() } else { Ok(()) }
     }
 
     /// Time must pass between two requests of one user, or a run that only time ends never does.
-    fn time_passes(&mut self, now: SimTime) -> Result<(), EngineError> {
+    fn time_passes(&mut self) -> Result<(), EngineError> {
         let (instant, sent) = self.sent_now;
-        let sent = if instant == now { sent + 1 } else { 1 };
-        self.sent_now = (now, sent);
+        let sent = if instant == self.now { sent + 1 } else { 1 };
+        self.sent_now = (self.now, sent);
         let users = u64::from(self.client.users().unwrap_or(u32::MAX));
         if self.until.requests == u64::MAX && sent > users {
-            return Err(EngineError::StandsStill(now.as_secs_f64()));
+            return Err(EngineError::StandsStill(self.now.as_secs_f64()));
         }
         Ok(())
     }
 
     /// A request reaches the router.
-    fn arrive(&mut self, now: SimTime) -> Result<(), EngineError> {
+    fn arrive(&mut self) -> Result<(), EngineError> {
+        let now = self.now;
         let Some(request) = self.in_front_end.pop_front() else {
             return Ok(());
         };
         let pick = self.router.pick();
         let outcome = match &mut self.nodes[pick as usize] {
             Node::Llm { replica, wakes } => {
+                // A request that was sent because another one has just completed finds the steps of this
+                // instant ended up to the replica where that was.
+                let ended = self.served.0 == now && pick <= self.served.1;
+                let limit = now + SimSpan::from_nanos(u64::from(ended));
+                replica.run(limit, false, self.observer);
+                debug_assert!(replica.completed.is_empty(), "completed before it was due");
                 let outcome = replica.accept(&request);
                 if outcome.is_ok() && replica.is_idle() && !*wakes {
                     *wakes = true;
-                    self.events.push(now, Rank::Wake, Event::Wake(pick));
+                    self.waking.push_back(pick);
                 }
                 outcome
             }
+            // It is due at the end of each step, so those before `now` have been served.
             Node::Staged { replica, wakes } => {
                 let outcome = replica.accept(&request);
                 if outcome.is_ok() && replica.is_idle() && !*wakes {
                     *wakes = true;
-                    self.events.push(now, Rank::Wake, Event::Wake(pick));
+                    self.waking.push_back(pick);
                 }
                 outcome
             }
@@ -292,89 +331,84 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
                 let seconds = distribution.sample(stream);
                 let service =
                     SimSpan::from_secs_f64(seconds).map_err(|_| EngineError::ServiceTime(u64::MAX))?;
-                let before = station.end;
-                let outcome = station.accept(now, &request, service, self.observer);
-                if station.end < before {
-                    self.events.push(station.end, Rank::End, Event::End(pick));
-                }
-                outcome
+                station.accept(now, &request, service, self.observer)
             }
         };
         match outcome {
-            Ok(()) => self.router.sent(pick),
-            Err(reason) => self.reject(now, &request, reason),
+            Ok(()) => {
+                self.router.sent(pick);
+                self.note_due(pick);
+            }
+            Err(reason) => self.reject(&request, reason),
         }
         Ok(())
     }
 
-    fn reject(&mut self, now: SimTime, request: &Request, reason: Rejection) {
-        self.observer.rejected(now, request, reason);
+    fn reject(&mut self, request: &Request, reason: Rejection) {
+        self.observer.rejected(self.now, request, reason);
         if self.closed {
             let think = self.client.think_time(request);
-            self.thinking.push(now + think, Rank::Arrival, ());
+            self.thinking.push(self.now + think, ());
         }
     }
 
-    /// Takes the earliest event; a replica goes on by itself until something else happens. Returns the
-    /// time to which it got.
-    fn event(&mut self, next_outside: SimTime) -> SimTime {
-        let Some((time, event)) = self.events.pop() else {
-            return SimTime::ZERO;
+    /// Lets the node that is due go on by itself until something else happens, at `outside` or elsewhere.
+    fn serve(&mut self, outside: SimTime) {
+        let (due, id) = self.due.least();
+        let elsewhere = match self.due.runner_up() {
+            _ if !self.waking.is_empty() => self.now,
+            due => due.unwrap_or(SimTime::MAX),
         };
-        match event {
-            Event::Wake(id) => {
-                match &mut self.nodes[id as usize] {
-                    Node::Llm { replica, wakes } => {
-                        *wakes = false;
-                        replica.wake(time, self.observer);
-                    }
-                    Node::Staged { replica, wakes } => {
-                        *wakes = false;
-                        replica.wake(time, self.observer);
-                    }
-                    Node::Synthetic(_) => return time,
-                }
-                let end = self.nodes[id as usize].end();
-                self.schedule_end(id, end);
-                time
+        let limit = outside.min(elsewhere).min(self.until.time).max(due + SimSpan::from_nanos(1));
+        let (ended, completed) = match &mut self.nodes[id as usize] {
+            Node::Llm { replica, .. } => {
+                (replica.run(limit, self.closed, self.observer), &mut replica.completed)
             }
-            // A synthetic server's next end may have moved forward since; that event came first.
-            Event::End(id) if self.nodes[id as usize].end() != time => time,
-            Event::End(id) => {
-                let next_event = self.events.peek().map_or(SimTime::MAX, |(time, _)| time);
-                let horizon = next_outside.min(next_event).min(self.until.time);
-                let now = match &mut self.nodes[id as usize] {
-                    Node::Llm { replica, .. } => replica.run(horizon, self.closed, self.observer),
-                    Node::Staged { replica, .. } => replica.run(horizon, self.closed, self.observer),
-                    Node::Synthetic(station) => station.run(horizon, self.closed, self.observer),
-                };
-                self.completions(id, now);
-                let end = self.nodes[id as usize].end();
-                self.schedule_end(id, end);
-                now
+            Node::Staged { replica, .. } => {
+                (replica.run(limit, self.closed, self.observer), &mut replica.completed)
             }
-        }
-    }
-
-    fn schedule_end(&mut self, id: u32, end: SimTime) {
-        if end < SimTime::MAX {
-            self.events.push(end, Rank::End, Event::End(id));
-        }
-    }
-
-    fn completions(&mut self, id: u32, now: SimTime) {
-        let completed = match &mut self.nodes[id as usize] {
-            Node::Llm { replica, .. } => &mut replica.completed,
-            Node::Staged { replica, .. } => &mut replica.completed,
-            Node::Synthetic(station) => &mut station.completed,
+            Node::Synthetic(station) => {
+                (station.run(limit, self.closed, self.observer), &mut station.completed)
+            }
         };
+        self.now = self.now.max(ended);
+        self.served = (self.now, id);
         self.router.completed(id, completed.len() as u32);
         if self.closed {
             for request in completed.iter() {
                 let think = self.client.think_time(request);
-                self.thinking.push(now + think, Rank::Arrival, ());
+                self.thinking.push(self.now + think, ());
             }
         }
         completed.clear();
+        self.note_due(id);
+    }
+
+    fn wake(&mut self) {
+        let Some(id) = self.waking.pop_front() else { return };
+        match &mut self.nodes[id as usize] {
+            Node::Llm { replica, wakes } => {
+                *wakes = false;
+                replica.wake(self.now, self.observer);
+            }
+            Node::Staged { replica, wakes } => {
+                *wakes = false;
+                replica.wake(self.now, self.observer);
+            }
+            Node::Synthetic(_) => {}
+        }
+        self.note_due(id);
+    }
+
+    fn note_due(&mut self, id: u32) {
+        let due = match &self.nodes[id as usize] {
+            // One alone is never ahead of others or behind them.
+            Node::Llm { replica, .. } if self.nodes.len() == 1 => replica.end,
+            Node::Llm { replica, .. } => replica.due(),
+            // Any step may bring a completion.
+            Node::Staged { replica, .. } => replica.end,
+            Node::Synthetic(station) => station.end,
+        };
+        self.due.set(id, due);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::config::SyntheticServer;
 use super::observer::{Finished, Observer, Rejection};
-use crate::des::{EventQueue, Rank};
+use crate::des::EventQueue;
 use crate::units::{SimSpan, SimTime};
 use crate::workload::Request;
 
@@ -73,14 +73,9 @@ impl Station {
         Ok(())
     }
 
-    /// Ends the services that end before `horizon`, the earliest in any case. Stops after one if
+    /// Ends the services that end before `limit`, the earliest in any case. Stops after one if
     /// `stop_on_completion`. Returns when the last of them ended.
-    pub fn run(
-        &mut self,
-        horizon: SimTime,
-        stop_on_completion: bool,
-        observer: &mut impl Observer,
-    ) -> SimTime {
+    pub fn run(&mut self, limit: SimTime, stop_on_completion: bool, observer: &mut impl Observer) -> SimTime {
         let mut now = self.end;
         while let Some((time, job)) = self.in_service.pop() {
             now = time;
@@ -90,8 +85,8 @@ impl Station {
             if let Some(next) = self.queue.pop_front() {
                 self.serve(Job { started: now, ..next }, now);
             }
-            self.end = self.in_service.peek().map_or(SimTime::MAX, |(time, _)| time);
-            if self.end >= horizon || stop_on_completion {
+            self.end = self.in_service.peek().unwrap_or(SimTime::MAX);
+            if self.end >= limit || stop_on_completion {
                 break;
             }
         }
@@ -101,7 +96,7 @@ impl Station {
     fn serve(&mut self, job: Job, now: SimTime) {
         self.busy += 1;
         let end = now + job.service;
-        self.in_service.push(end, Rank::End, job);
+        self.in_service.push(end, job);
         self.end = self.end.min(end);
     }
 

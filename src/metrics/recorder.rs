@@ -2,7 +2,7 @@
 
 use super::slices::{Slice, Slices};
 use crate::cost::StepShape;
-use crate::engine::{Finished, Observer, Rejection, Step};
+use crate::engine::{Finished, Observer, Rejection, Step, Stretch};
 use crate::stats::Sketch;
 use crate::units::{SimSpan, SimTime};
 use crate::workload::{Metric, Request, Slo, Statistic};
@@ -91,6 +91,15 @@ pub(super) struct ReplicaSegment {
     pub shapes: ShapeSum,
 }
 
+/// Integrals over time of what a replica is at, in nanoseconds times their unit.
+#[derive(Clone, Copy, Debug)]
+struct Integrals {
+    busy: u128,
+    running: u128,
+    waiting: u128,
+    blocks: u128,
+}
+
 /// Sums of the fields of many [`StepShape`]s, from which the mean step is built.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ShapeSum {
@@ -123,6 +132,18 @@ impl ShapeSum {
         ] {
             *sum = sum.saturating_add(value);
         }
+    }
+
+    /// Adds `steps` steps in which `sequences` decode and nothing else; `context` and `window_context` are
+    /// sums over them.
+    #[inline]
+    fn add_decodes(&mut self, steps: u64, sequences: u32, context: u64, window_context: u64) {
+        let rows = steps * u64::from(sequences);
+        self.tokens += rows;
+        self.sequences += rows;
+        self.sampled += rows;
+        self.decode_context = self.decode_context.saturating_add(context);
+        self.decode_window_context = self.decode_window_context.saturating_add(window_context);
     }
 
     fn absorb(&mut self, later: &Self) {
@@ -160,6 +181,14 @@ impl ShapeSum {
 }
 
 impl ReplicaSegment {
+    #[inline]
+    fn add(&mut self, integrals: &Integrals) {
+        self.busy += integrals.busy;
+        self.running += integrals.running;
+        self.waiting += integrals.waiting;
+        self.blocks += integrals.blocks;
+    }
+
     pub fn absorb(&mut self, later: &Self) {
         self.completed += later.completed;
         self.output_tokens += later.output_tokens;
@@ -221,6 +250,15 @@ pub(super) struct Bin {
     pub offered: u64,
 }
 
+impl Bin {
+    #[inline]
+    fn add(&mut self, integrals: &Integrals) {
+        self.running += integrals.running;
+        self.waiting += integrals.waiting;
+        self.blocks += integrals.blocks;
+    }
+}
+
 impl Slice for Bin {
     fn absorb(&mut self, later: Self) {
         self.in_flight += later.in_flight;
@@ -276,6 +314,29 @@ impl Recorder {
         self.bins.spread(self.known_to, now, |bin, nanos| bin.in_flight += in_flight * u128::from(nanos));
         self.known_to = self.known_to.max(now);
     }
+
+    /// Bin and segment, if `start` to `end` lies within one of each and they are the last.
+    #[inline]
+    fn whole(&mut self, start: SimTime, end: SimTime) -> Option<(&mut Bin, &mut Segment)> {
+        self.bins.whole(start, end).zip(self.segments.whole(start, end))
+    }
+
+    /// Shares the time of a step out to the bins and segments that it touches; returns the segment in
+    /// which it ends.
+    #[cold]
+    fn spread(&mut self, replica: u32, step: &Step<'_>) -> &mut Segment {
+        let (running, waiting) = (u128::from(step.running), u128::from(step.waiting));
+        let blocks = u128::from(step.blocks_used);
+        let integrals = |nanos: u64| {
+            let busy = u128::from(nanos);
+            Integrals { busy, running: running * busy, waiting: waiting * busy, blocks: blocks * busy }
+        };
+        self.bins.spread(step.start, step.end, |bin, nanos| bin.add(&integrals(nanos)));
+        self.segments.spread(step.start, step.end, |segment, nanos| {
+            segment.replica(replica).add(&integrals(nanos));
+        });
+        self.segments.at(step.end)
+    }
 }
 
 impl Observer for Recorder {
@@ -300,23 +361,21 @@ impl Observer for Recorder {
 
     #[inline]
     fn step(&mut self, replica: u32, step: &Step<'_>) {
-        let (running, waiting) = (u128::from(step.running), u128::from(step.waiting));
-        let blocks = u128::from(step.blocks_used);
-        self.bins.spread(step.start, step.end, |bin, nanos| {
-            let nanos = u128::from(nanos);
-            bin.running += running * nanos;
-            bin.waiting += waiting * nanos;
-            bin.blocks += blocks * nanos;
-        });
-        self.segments.spread(step.start, step.end, |segment, nanos| {
-            let nanos = u128::from(nanos);
-            let totals = segment.replica(replica);
-            totals.busy += nanos;
-            totals.running += running * nanos;
-            totals.waiting += waiting * nanos;
-            totals.blocks += blocks * nanos;
-        });
-        let segment = self.segments.at(step.end);
+        let nanos = u128::from(step.end.since(step.start).as_nanos());
+        let integrals = Integrals {
+            busy: nanos,
+            running: u128::from(step.running) * nanos,
+            waiting: u128::from(step.waiting) * nanos,
+            blocks: u128::from(step.blocks_used) * nanos,
+        };
+        let segment = match self.whole(step.start, step.end) {
+            Some((bin, segment)) => {
+                bin.add(&integrals);
+                segment.replica(replica).add(&integrals);
+                segment
+            }
+            None => self.spread(replica, step),
+        };
         let gap = step.end.since(step.start).as_nanos();
         for (class, &count) in step.steady_decodes.iter().enumerate() {
             if count > 0 {
@@ -328,6 +387,48 @@ impl Observer for Recorder {
         totals.steps += 1;
         totals.shapes.add(step.shape);
         totals.output_tokens += u64::from(step.emitted);
+    }
+
+    fn stretch(&mut self, replica: u32, stretch: &Stretch<'_>) {
+        let Some(last) = stretch.steps.last() else { return };
+        let (first, start, end) = (&stretch.first, stretch.first.start, last.end);
+        let Some((bin, segment)) = self.whole(start, end) else {
+            stretch.each(|step| self.step(replica, step));
+            return;
+        };
+        let steps = stretch.steps.len() as u64;
+        let (mut blocks, mut blocks_max) = (0, 0);
+        let (mut context, mut window_context) = (0_u64, 0_u64);
+        let mut from = start;
+        for step in stretch.steps {
+            blocks += u128::from(step.blocks_used) * u128::from(step.end.since(from).as_nanos());
+            blocks_max = blocks_max.max(step.blocks_used);
+            context = context.saturating_add(step.decode_context);
+            window_context = window_context.saturating_add(step.decode_window_context);
+            from = step.end;
+        }
+        let nanos = u128::from(end.since(start).as_nanos());
+        let (running, waiting) = (u128::from(first.running) * nanos, u128::from(first.waiting) * nanos);
+        let integrals = Integrals { busy: nanos, running, waiting, blocks };
+        bin.add(&integrals);
+        for (class, &count) in first.steady_decodes.iter().enumerate() {
+            if count > 0 {
+                let itl = &mut segment.class(class as u16).latency[Metric::Itl.index()];
+                let mut from = start;
+                let gaps = stretch.steps.iter().map(|step| {
+                    let gap = step.end.since(from).as_nanos();
+                    from = step.end;
+                    gap
+                });
+                itl.record_each_n(gaps, u64::from(count));
+            }
+        }
+        let totals = segment.replica(replica);
+        totals.add(&integrals);
+        totals.blocks_max = totals.blocks_max.max(blocks_max);
+        totals.steps += steps;
+        totals.output_tokens += steps * u64::from(first.emitted);
+        totals.shapes.add_decodes(steps, first.shape.sequences, context, window_context);
     }
 
     fn served(&mut self, replica: u32, from: SimTime, to: SimTime, busy: u32, waiting: u32) {

@@ -42,15 +42,28 @@ impl<T: Slice> Slices<T> {
         &mut self.slices[(nanos / self.len_ns) as usize]
     }
 
+    /// The slice that holds `start`, `end` and all between, if it is the last one.
+    #[inline]
+    pub fn whole(&mut self, start: SimTime, end: SimTime) -> Option<&mut T> {
+        let inside = start.as_nanos() >= self.end_ns - self.len_ns && end.as_nanos() < self.end_ns;
+        if inside { self.slices.last_mut() } else { None }
+    }
+
     /// Calls `add` for every slice that `start..end` touches, with the nanoseconds it shares with it.
     #[inline]
     pub fn spread(&mut self, start: SimTime, end: SimTime, mut add: impl FnMut(&mut T, u64)) {
-        let (mut from, to) = (start.as_nanos(), end.as_nanos());
+        let (from, to) = (start.as_nanos(), end.as_nanos());
         if from >= self.end_ns - self.len_ns && to <= self.end_ns {
             let last = self.slices.len() - 1;
             add(&mut self.slices[last], to.saturating_sub(from));
             return;
         }
+        self.spread_over_many(start, end, &mut add);
+    }
+
+    #[cold]
+    fn spread_over_many(&mut self, start: SimTime, end: SimTime, add: &mut dyn FnMut(&mut T, u64)) {
+        let (mut from, to) = (start.as_nanos(), end.as_nanos());
         // Extend first: it may change the length of the slices.
         self.at(end);
         while from < to {

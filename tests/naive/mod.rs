@@ -16,6 +16,7 @@ mod by_hand_parallel;
 mod by_hand_policies;
 mod client;
 mod engine;
+pub mod fleet;
 mod scenario;
 
 use knee::cost::StepShape;

@@ -45,6 +45,18 @@ impl Exact {
         self.entries.iter().copied()
     }
 
+    /// True only if there are more than `limit` different values; may be false even so. Costs less than
+    /// to sort: values are counted by a hash of 13 bits, and those that share one count once.
+    pub(super) fn has_more_distinct_than(&self, limit: usize) -> bool {
+        const WORDS: usize = 128;
+        let mut seen = [0_u64; WORDS];
+        for &(value, _) in &self.entries {
+            let hash = value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 51;
+            seen[hash as usize % WORDS] |= 1 << (hash / WORDS as u64);
+        }
+        seen.iter().map(|word| word.count_ones() as usize).sum::<usize>() > limit
+    }
+
     /// Sorts and gives each value one entry.
     pub(super) fn compact(&mut self) {
         if !self.sorted {

@@ -92,7 +92,8 @@ impl Sketch {
     /// Adds one value, in nanoseconds.
     #[inline]
     pub fn record(&mut self, nanos: u64) {
-        self.record_n(nanos, 1);
+        let value = u128::from(nanos);
+        self.add(nanos, 1, value, value * value);
     }
 
     /// Adds `n` equal values, in nanoseconds, at the cost of one.
@@ -102,9 +103,15 @@ impl Sketch {
             return;
         }
         let (value, times) = (u128::from(nanos), u128::from(n));
+        self.add(nanos, n, value * times, (value * value).wrapping_mul(times));
+    }
+
+    /// Adds `nanos` `n` times; `sum` and `squares` are what that adds up to.
+    #[inline(always)]
+    fn add(&mut self, nanos: u64, n: u64, sum: u128, squares: u128) {
         self.count += n;
-        self.sum += value * times;
-        self.squares = self.squares.wrapping_add((value * value).wrapping_mul(times));
+        self.sum += sum;
+        self.squares = self.squares.wrapping_add(squares);
         self.min = self.min.min(nanos);
         self.max = self.max.max(nanos);
         match &mut self.form {
@@ -116,6 +123,29 @@ impl Sketch {
                 }
             }
         }
+    }
+
+    /// Adds each of `values`, in nanoseconds, `n` times.
+    #[inline]
+    pub fn record_each_n(&mut self, values: impl Iterator<Item = u64>, n: u64) {
+        let Form::Histogram(histogram) = &mut self.form else {
+            values.for_each(|nanos| self.record_n(nanos, n));
+            return;
+        };
+        let (mut count, mut sum, mut squares) = (0_u64, 0_u128, 0_u128);
+        for nanos in values {
+            let value = u128::from(nanos);
+            count += 1;
+            sum += value;
+            squares = squares.wrapping_add(value * value);
+            self.min = self.min.min(nanos);
+            self.max = self.max.max(nanos);
+            histogram.add(nanos, n);
+        }
+        let times = u128::from(n);
+        self.count += count * n;
+        self.sum += sum * times;
+        self.squares = self.squares.wrapping_add(squares.wrapping_mul(times));
     }
 
     /// Adds everything `other` holds. Exact if both are and this sketch's limit allows.
@@ -148,8 +178,13 @@ impl Sketch {
     #[cold]
     fn make_room(&mut self) {
         if let Form::Exact(exact) = &mut self.form {
+            let kept = self.exact_entries / 2;
+            if exact.has_more_distinct_than(kept) {
+                self.coarsen();
+                return;
+            }
             exact.compact();
-            if exact.len() > self.exact_entries / 2 {
+            if exact.len() > kept {
                 self.coarsen();
             }
         }
