@@ -7,11 +7,11 @@
 use rayon::prelude::*;
 
 use super::combinations::{Combination, read_combinations};
-use super::point::{Point, run_once};
+use super::point::Point;
 use super::reading::{CurveReading, read_curve};
+use super::replicate::replicate;
 use crate::catalog::Catalog;
 use crate::engine::EngineError;
-use crate::metrics::RunSummary;
 use crate::scenario::{Axis, AxisValue, Document, Override, RunLength, Scenario, ScenarioErrors, SweepMode};
 
 /// Told how far a sweep has come; called from many threads.
@@ -167,32 +167,21 @@ fn run_all(
     scenarios: Vec<(Vec<AxisValue>, Scenario)>,
     progress: &dyn Progress,
 ) -> Result<Vec<Point>, EngineError> {
-    let mut tasks: Vec<(usize, u32)> = scenarios
-        .iter()
-        .enumerate()
-        .flat_map(|(at, (_, scenario))| (0..scenario.run.replications).map(move |r| (at, r)))
-        .collect();
-    progress.total(tasks.len() as u64);
-    tasks.sort_by(|a, b| work(&scenarios[b.0].1).total_cmp(&work(&scenarios[a.0].1)).then(a.cmp(b)));
-    let mut results = tasks
-        .par_iter()
+    progress.total(scenarios.iter().map(|(_, scenario)| u64::from(scenario.run.replications)).sum());
+    let mut longest_first: Vec<usize> = (0..scenarios.len()).collect();
+    longest_first.sort_by(|a, b| work(&scenarios[*b].1).total_cmp(&work(&scenarios[*a].1)).then(a.cmp(b)));
+    let mut points = longest_first
+        .into_par_iter()
         .with_max_len(1)
-        .map(|&(at, replication)| {
-            let summary = run_once(&scenarios[at].1, replication)?;
-            progress.done(1);
-            Ok(((at, replication), summary))
+        .map(|at| {
+            let (coordinates, scenario) = &scenarios[at];
+            let runs = replicate(scenario, Vec::new(), scenario.run.replications)?;
+            progress.done(u64::from(scenario.run.replications));
+            Ok((at, Point::new(coordinates.clone(), scenario.clone(), runs).settled()?))
         })
-        .collect::<Result<Vec<((usize, u32), RunSummary)>, EngineError>>()?;
-    results.sort_by_key(|(task, _)| *task);
-    let mut results = results.into_iter().map(|(_, summary)| summary);
-    let points: Vec<Point> = scenarios
-        .into_iter()
-        .map(|(coordinates, scenario)| {
-            let runs = results.by_ref().take(scenario.run.replications as usize).collect();
-            Point::new(coordinates, scenario, runs)
-        })
-        .collect();
-    points.into_par_iter().map(Point::settled).collect()
+        .collect::<Result<Vec<(usize, Point)>, EngineError>>()?;
+    points.sort_by_key(|(at, _)| *at);
+    Ok(points.into_iter().map(|(_, point)| point).collect())
 }
 
 /// A guess at how long a run takes, only to start the longest first: its requests.

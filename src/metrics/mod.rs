@@ -7,9 +7,11 @@
 mod recorder;
 mod slices;
 mod summary;
+mod warmup;
 
 pub use recorder::{Recorder, latencies};
 pub use summary::{RunFacts, latency_of};
+pub use warmup::{Course, WarmUp};
 
 use crate::cost::StepShape;
 pub use crate::stats::RunMode;
@@ -30,6 +32,8 @@ pub struct RunSummary {
     /// Whole run, ramp and drain included.
     pub timeline: Vec<TimelineBin>,
     pub evidence: StabilityEvidence,
+    /// What the warm-up was chosen from.
+    pub course: Course,
 }
 
 /// The part of a run that its rates and latencies describe, in seconds of simulated time.
@@ -40,8 +44,8 @@ pub struct Window {
     pub end_s: f64,
     /// When the run ended (equal to `end_s` in benchmark mode).
     pub run_s: f64,
-    /// False if the warm-up does not end within the first half of the run: the run is too short, or
-    /// does not settle.
+    /// False if the start still differs from the rest at half of the run: the run is too short, or does
+    /// not settle.
     pub settled: bool,
 }
 

@@ -12,7 +12,7 @@ pub enum RunMode {
 /// How the initial transient is removed in steady mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Warmup {
-    /// By MSER on the number in flight.
+    /// A tenth of the run, and more where the replications of a point show a longer transient.
     Auto,
     /// So many seconds.
     Seconds(f64),
