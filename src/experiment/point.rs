@@ -50,8 +50,12 @@ impl Point {
         if let (true, Some(rate_per_s)) = (open, rate)
             && let Some(saturation) = saturate(&self.scenario)?
         {
-            self.stability =
-                stability::judge_by_saturation(self.stability, rate_per_s, saturation.completed_per_s);
+            self.stability = stability::judge_by_saturation(
+                self.stability,
+                rate_per_s,
+                saturation.completed_per_s,
+                saturation.by_replication.len(),
+            );
             self.slo = objective::judge(&self.scenario.workload.classes, &self.runs, self.stability.verdict);
         }
         Ok(self)

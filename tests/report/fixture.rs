@@ -203,6 +203,8 @@ pub fn sweep() -> SweepResult {
         points,
         unfit: Vec::new(),
         combinations: Vec::new(),
+        reached: Vec::new(),
+        journal_fault: None,
         reading: Some(CurveReading {
             load_unit: "req/s",
             capacity: Some(SloCapacity {

@@ -174,7 +174,8 @@ impl Search<'_> {
                 mean: self.saturated_per_s.mean * replicas,
                 half_width: self.saturated_per_s.half_width.map(|half| half * replicas),
             };
-            point.stability = judge_by_saturation(point.stability, self.rates.peak_per_s, fleet);
+            point.stability =
+                judge_by_saturation(point.stability, self.rates.peak_per_s, fleet, REPLICATIONS as usize);
             point.slo = judge(&scenario.workload.classes, &point.runs, point.stability.verdict);
         }
         Ok(point)
