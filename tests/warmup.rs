@@ -70,7 +70,7 @@ fn a_long_transient_is_deleted() {
     let changes = [
         ("arrivals.closed.users", "600"),
         ("arrivals.closed.think_time_s", "20"),
-        ("run.replications", "10"),
+        ("run.replications", "20"),
     ];
     let point = run_point(&scenario(CHAT, &changes, 1)).unwrap();
     let run = &point.runs[0];

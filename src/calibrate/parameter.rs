@@ -19,6 +19,8 @@ pub enum Parameter {
     PerSequence,
     /// fr.
     FrontEnd,
+    /// Share of compute that is lost while it never pauses.
+    Throttle,
     /// Start-up time of all-reduces, as a multiple of the hardware's.
     AllReduceStartup,
     /// Bus bandwidth of all-reduces, as a multiple of the hardware's.
@@ -29,7 +31,7 @@ use Parameter::*;
 
 impl Parameter {
     /// All of them, in a profile's order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Compute,
         Memory,
         KvMemory,
@@ -37,6 +39,7 @@ impl Parameter {
         OverheadPerLayer,
         PerSequence,
         FrontEnd,
+        Throttle,
         AllReduceStartup,
         AllReduceBus,
     ];
@@ -52,6 +55,7 @@ impl Parameter {
             OverheadPerLayer => "overhead_per_layer_us",
             PerSequence => "per_sequence_us",
             FrontEnd => "front_end_ms",
+            Throttle => "throttle",
             AllReduceStartup => "all_reduce_startup",
             AllReduceBus => "all_reduce_bus",
         }
@@ -83,6 +87,7 @@ impl Parameter {
             OverheadPerLayer => (1.0, 1000.0),
             PerSequence => (0.5, 1000.0),
             FrontEnd => (0.1, 1000.0),
+            Throttle => (0.005, 0.5),
             AllReduceStartup | AllReduceBus => (0.05, 20.0),
         }
     }
@@ -94,7 +99,7 @@ impl Parameter {
             Compute | Memory => 0.02,
             KvMemory | AttentionCompute => 0.05,
             OverheadPerLayer | FrontEnd => 0.1,
-            PerSequence | AllReduceStartup | AllReduceBus => 0.2,
+            Throttle | PerSequence | AllReduceStartup | AllReduceBus => 0.2,
         }
     }
 
@@ -109,6 +114,7 @@ impl Parameter {
             OverheadPerLayer => values.overhead_per_layer_s * 1e6,
             PerSequence => values.per_sequence_s * 1e6,
             FrontEnd => values.front_end_s * 1e3,
+            Throttle => values.throttle,
             AllReduceStartup | AllReduceBus => 1.0,
         }
     }
@@ -123,6 +129,7 @@ impl Parameter {
             OverheadPerLayer => values.overhead_per_layer_s = value * 1e-6,
             PerSequence => values.per_sequence_s = value * 1e-6,
             FrontEnd => values.front_end_s = value * 1e-3,
+            Throttle => values.throttle = value,
             AllReduceStartup => scale(values, hardware, |point| point.startup_s *= value),
             AllReduceBus => scale(values, hardware, |point| point.bus_bytes_per_s *= value),
         }

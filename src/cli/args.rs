@@ -265,7 +265,8 @@ pub(super) struct CalibrateArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// Parameters to fit besides compute, overheads and front end: memory, kv_memory,
-    /// attention_compute (all-reduces are fitted where several tensor-parallel sizes tell)
+    /// attention_compute, throttle (all-reduces are fitted where several tensor-parallel sizes
+    /// tell)
     #[arg(long, value_name = "PARAMETER", value_delimiter = ',')]
     pub fit: Vec<String>,
     /// Load points to score and not to fit: half:SEED, or tensor_parallel_size, input_tokens,

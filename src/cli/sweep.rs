@@ -42,7 +42,7 @@ pub(super) fn run(args: &SweepArgs, console: &Console) -> Result<Outcome, Failur
     let short: Vec<&Point> = result.points.iter().filter(|point| wanders(point)).collect();
     if let Some(first) = short.first() {
         console.warning(&format!(
-            "at {} of {} points ({} and others like it) the backlog wanders over times as long as a run: tail \
+            "at {} of {} points, the first with {}, the backlog wanders over times as long as a run: tail \
              quantiles come out too low and intervals too narrow; set run.requests higher",
             short.len(),
             result.points.len(),

@@ -236,7 +236,7 @@ mod tests {
         };
         // In segments of 20 ns the transient ends with the eighth.
         let found = joint(&courses);
-        assert!((160..=240).contains(&found.start_ns) && found.start_ns % 20 == 0, "{found:?}");
+        assert!((160..=240).contains(&found.start_ns) && found.start_ns.is_multiple_of(20), "{found:?}");
     }
 
     #[test]

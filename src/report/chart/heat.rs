@@ -162,7 +162,11 @@ fn mixed(share: f64) -> Rgb {
 }
 
 fn absent(point: &Point) -> &'static str {
-    if point.stability.verdict == Verdict::Unstable { "unstable" } else { "none" }
+    match point.stability.verdict {
+        Verdict::Unstable => "unstable",
+        Verdict::Undecided => "undecided",
+        Verdict::Stable => "none",
+    }
 }
 
 fn finding(result: &SweepResult, quantity: &Quantity, low: f64, high: f64) -> String {

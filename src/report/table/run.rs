@@ -107,10 +107,15 @@ fn vllm_table(point: &Point) -> Vec<String> {
     lines.push("=".repeat(WIDTH));
     lines.extend(reading::refusals(std::slice::from_ref(point)));
     if !fold::shows_latency(point) {
-        lines.push(
-            "Latencies are withheld: in a system that does not keep up they are only the length of the run."
-                .into(),
-        );
+        let why = match point.stability.verdict {
+            Verdict::Undecided => {
+                "Latencies are withheld: whether the system keeps up is undecided; longer runs may tell."
+            }
+            _ => {
+                "Latencies are withheld: in a system that does not keep up they are only the length of the run."
+            }
+        };
+        lines.push(why.into());
     }
     lines
 }
