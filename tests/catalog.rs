@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use knee::catalog::{Attention, Catalog, CatalogError, Dtype, Scheduler, Standing};
+use knee::catalog::{Attention, Catalog, CatalogError, Dtype, Scheduler, Standing, age_months};
 use knee::cost::{MemoryInputs, StepCost, StepShape, memory_budget};
 
 fn catalog() -> Catalog {
@@ -193,7 +193,10 @@ fn a_price_on_disk_replaces_that_of_its_gpu_only() {
     write("[h100-sxm]\nusd_per_gpu_hour = 1.23\ndate = \"2026-10\"\nsource = \"our contract\"\n");
     let catalog = Catalog::new(Some(&dir));
     let price = |name: &str| catalog.hardware(name).unwrap().price.clone().unwrap();
-    assert_eq!((price("h100-sxm").usd_per_gpu_hour, price("h100-sxm").age_months(2026, 12)), (1.23, Some(2)));
+    assert_eq!(
+        (price("h100-sxm").usd_per_gpu_hour, age_months(&price("h100-sxm").date, 2026, 12)),
+        (1.23, Some(2))
+    );
     assert_eq!(price("l4"), Catalog::new(None).hardware("l4").unwrap().price.clone().unwrap());
 
     write("[h100-sxm]\nusd_per_gpu_hour = 0\ndate = \"2026-10\"\nsource = \"\"\n");

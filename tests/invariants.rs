@@ -9,8 +9,7 @@ use knee::engine::{
     BatcherConfig, Batching, Finished, LlmServer, Observer, Rejection, RouterPolicy, RunEnd, RunUntil,
     Server, Step, System, run,
 };
-use knee::metrics::{Recorder, RunFacts, RunMode};
-use knee::stats::Warmup;
+use knee::metrics::{Recorder, RunFacts, RunMode, WarmUp};
 use knee::units::{SimSpan, SimTime};
 use knee::workload::{Class, Distribution, Lengths, Request, Slo};
 use naive::{Load, Scenario, affine_costs};
@@ -181,15 +180,15 @@ fn invariant_4_littles_law_holds_on_every_path() {
         let time_in_system: f64 =
             diary.finished.iter().map(|l| l.done.since(l.request.send).as_secs_f64()).sum::<f64>()
                 + front_end * diary.rejected.len() as f64;
-        let summary = recorder.summarise(&RunFacts {
+        let facts = RunFacts {
             mode: RunMode::Benchmark,
-            warmup: Warmup::Auto,
             end,
             classes: &classes,
             replicas: 2,
             blocks_per_replica: scenario.server.kv.blocks,
             servers_per_replica: 1,
-        });
+        };
+        let summary = recorder.summarise(&facts, WarmUp::NONE);
         let in_system: f64 = summary.timeline.iter().map(|bin| bin.in_flight * bin.span_s).sum();
         let off = (in_system - time_in_system).abs() / time_in_system.max(1e-12);
         assert!(off < 1e-9, "seed {seed}: L T = {in_system}, sum of W = {time_in_system}");

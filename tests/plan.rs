@@ -69,9 +69,17 @@ fn the_fleet_meets_the_objectives_and_one_fewer_does_not() {
     assert!(fleet.replicas_without_objectives < fleet.replicas);
     let peak = fleet.saturated_per_s.mean * f64::from(fleet.replicas_without_objectives);
     assert!(peak > rate_per_s && peak - fleet.saturated_per_s.mean < rate_per_s);
-    let text = report::plan::table(&plan, None, report::table::Look::default());
+    let text = report::plan::table(&plan, report::table::Look::default());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("with no TTFT or TPOT objective each replica runs near its peak"), "{text}");
+
+    // The band is the same question asked of a GPU whose steps are longer or shorter by the profile's error.
+    let [of] = plan.profile_errors.as_slice() else { panic!("{:?}", plan.profile_errors) };
+    let error = of.error.expect("the profile was scored");
+    assert_eq!(Some(error), plan.rows[0].scenario.serving.as_ref().unwrap().profile.largest_held_out_error());
+    let (longer, shorter) = (of.gpus_if_longer.unwrap(), of.gpus_if_shorter.unwrap());
+    assert!(shorter <= fleet.gpus && fleet.gpus <= longer && shorter < longer, "{of:?}");
+    assert!(text.contains("the largest held-out error of its profile"), "{text}");
 }
 
 #[test]
@@ -113,7 +121,8 @@ fn candidates_that_cannot_do_it_are_listed_with_the_reason() {
     assert_eq!(csv.lines().count(), 5);
 
     // A template stood in: the answer says so first, and how far it moves.
-    let text = report::plan::table(&plan, Some((2026, 11)), report::table::Look::default());
+    let text =
+        report::plan::table(&plan, report::table::Look { today: Some((2026, 11)), ..Default::default() });
     assert!(text.starts_with("ASSUMED, because nothing was said: chat:"), "{text}");
     assert_eq!(plan.other_lengths.len(), 2);
     assert!(text.contains("with double lengths") && text.contains("24 months old"), "{text}");

@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use knee::engine::{RouterPolicy, RunUntil, Server, SyntheticServer, System, run};
 use knee::experiment::Estimate;
-use knee::metrics::{Recorder, RunFacts, RunMode, RunSummary, latency_of};
+use knee::metrics::{Recorder, RunFacts, RunMode, RunSummary, WarmUp, latency_of};
 use knee::queueing::{Md1, Mg1, Mm1, Mmc, Mmck, Repairman};
-use knee::stats::Warmup;
 use knee::units::SimTime;
 use knee::workload::{Arrivals, Class, Distribution, Lengths, Metric, RequestStream, Slo, Workload};
 use rayon::prelude::*;
@@ -51,15 +50,16 @@ impl Station {
         let mut client = RequestStream::new(&workload, seed, replication);
         let until = RunUntil { requests, time: SimTime::MAX, drain: false };
         let end = run(&system, &mut client, until, seed, replication, &mut recorder).expect("a valid run");
-        recorder.summarise(&RunFacts {
+        let warm_up = WarmUp::joint(&[&recorder.ended(end)]);
+        let facts = RunFacts {
             mode: RunMode::Steady,
-            warmup: Warmup::Auto,
             end,
             classes: &workload.classes,
             replicas: 1,
             blocks_per_replica: 0,
             servers_per_replica: self.servers,
-        })
+        };
+        recorder.summarise(&facts, warm_up)
     }
 
     /// What `of` comes to over replications, in order.

@@ -26,7 +26,7 @@ pub use engine::EngineDefaults;
 pub use error::CatalogError;
 pub use hardware::{AllReduce, Hardware, Kernels};
 pub use model::{Attention, LayerGroup, Mlp, Model, Parameters, WeightBytes};
-pub use price::Price;
+pub use price::{Price, age_months};
 pub use profile::{FitRecord, Profile, ProfileValues, Standing};
 pub use scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve};
 

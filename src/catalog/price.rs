@@ -16,13 +16,11 @@ pub struct Price {
     pub source: String,
 }
 
-impl Price {
-    /// Whole months from the price's month to the given one; `None` if the price is of a later month.
-    #[must_use]
-    pub fn age_months(&self, year: u32, month: u32) -> Option<u32> {
-        let (of_year, of_month) = year_and_month(&self.date)?;
-        (year * 12 + month).checked_sub(of_year * 12 + of_month)
-    }
+/// Whole months from the month of a price (`2026-07`) to the given one; `None` if the price is of a later month.
+#[must_use]
+pub fn age_months(date: &str, year: u32, month: u32) -> Option<u32> {
+    let (of_year, of_month) = year_and_month(date)?;
+    (year * 12 + month).checked_sub(of_year * 12 + of_month)
 }
 
 #[derive(Deserialize)]
@@ -63,10 +61,9 @@ mod tests {
 
     #[test]
     fn the_age_is_in_whole_months() {
-        let price = Price { usd_per_gpu_hour: 1.0, date: "2024-11".to_owned(), source: String::new() };
-        assert_eq!(price.age_months(2024, 11), Some(0));
-        assert_eq!(price.age_months(2026, 2), Some(15));
-        assert_eq!(price.age_months(2024, 10), None);
+        assert_eq!(age_months("2024-11", 2024, 11), Some(0));
+        assert_eq!(age_months("2024-11", 2026, 2), Some(15));
+        assert_eq!(age_months("2024-11", 2024, 10), None);
         for bad in ["2024", "2024-13", "24-11", "November 2024"] {
             assert_eq!(year_and_month(bad), None);
         }

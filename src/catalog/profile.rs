@@ -22,11 +22,22 @@ pub struct Profile {
     pub standing: Standing,
     /// Held-out error in words, such as "TTFT mean 1.4 %, TPOT 2.3 %"; `None` if never scored.
     pub held_out_error: Option<String>,
+    /// The same in per cent, by figure (`ttft_mean`); empty if never scored.
+    pub held_out_error_percent: BTreeMap<String, f64>,
     /// Error on the published figures in `calibration/measured`, in words.
     pub published_error: Option<String>,
     pub source: String,
     /// How it was fitted; `None` for one that `knee calibrate` did not write.
     pub fit: Option<FitRecord>,
+}
+
+impl Profile {
+    /// The largest of its held-out errors as a fraction; `None` if it was never scored, or is off by all.
+    #[must_use]
+    pub fn largest_held_out_error(&self) -> Option<f64> {
+        let largest = self.held_out_error_percent.values().copied().reduce(f64::max)? / 100.0;
+        (0.0..1.0).contains(&largest).then_some(largest)
+    }
 }
 
 /// What `knee calibrate` writes down of a fit. Maps are by the key of a profile's values, or by figure.
@@ -169,6 +180,7 @@ impl Hardware {
             versions: "none".to_owned(),
             standing: Standing::Estimated,
             held_out_error: None,
+            held_out_error_percent: BTreeMap::new(),
             published_error: None,
             fit: None,
             source: format!("{} ({})", values.note, self.kernels.source),
@@ -203,6 +215,9 @@ struct ValuesTable {
     #[serde(default)]
     all_reduce: Vec<AllReduceRow>,
     held_out_error: Option<String>,
+    /// Of a profile that `knee calibrate` did not write; otherwise it stands in the fit.
+    #[serde(default)]
+    held_out_error_percent: BTreeMap<String, f64>,
     published_error: Option<String>,
     fit: Option<FitRecord>,
     source: String,
@@ -220,6 +235,7 @@ pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError
         .into_iter()
         .map(|table| {
             let values = read_values(&table, file)?;
+            let of_fit = table.fit.as_ref().map(|fit| fit.held_out_error_percent.clone());
             Ok(Profile {
                 name: name.to_owned(),
                 gpu: gpu.clone(),
@@ -227,6 +243,7 @@ pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError
                 versions: table.versions,
                 standing: values.standing,
                 held_out_error: table.held_out_error,
+                held_out_error_percent: of_fit.unwrap_or(table.held_out_error_percent),
                 published_error: table.published_error,
                 fit: table.fit,
                 source: table.source,

@@ -52,7 +52,9 @@ Examples:
 Examples:
   knee sweep chat-h100
   knee sweep chat-h100 --set engine.tensor_parallel_size=2 --out output/tp2
-  knee sweep chat-h100 --set run.replications=3 --format csv")]
+  knee sweep chat-h100 --set run.replications=3 --format csv
+  knee sweep fleet --top 3 --by usd_per_million_output_tokens --pareto output_tokens_per_s,ttft_p99_ms
+  knee sweep large.toml --out output/large --parquet --resume")]
     Sweep(SweepArgs),
     /// Find the highest load that meets the objectives, what binds there and what would move it
     #[command(after_help = "\
@@ -157,6 +159,22 @@ pub(super) struct SweepArgs {
     pub common: Common,
     #[command(flatten)]
     pub precision: PrecisionArgs,
+    /// Go on with the points that an interrupted sweep of the same scenario has finished
+    #[arg(long, conflicts_with = "no_files")]
+    pub resume: bool,
+    /// Write curve.parquet too: the columns of curve.csv with their types and every digit
+    #[arg(long, conflicts_with = "no_files")]
+    pub parquet: bool,
+    /// Mark and list so many of the best points that meet their objectives
+    #[arg(long, value_name = "N", requires = "by", value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: Option<u32>,
+    /// What is best: a column of curve.csv, such as usd_per_million_output_tokens
+    #[arg(long, value_name = "METRIC", requires = "top")]
+    pub by: Option<String>,
+    /// Mark the points that no other beats in all of these columns of curve.csv, such as
+    /// output_tokens_per_s,ttft_p99_ms
+    #[arg(long, value_name = "METRICS", value_delimiter = ',')]
+    pub pareto: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use super::error::Failure;
+use super::today;
 use crate::report::table::Look;
 
 /// Standard output and standard error, and how each may be dressed.
@@ -21,7 +22,7 @@ impl Console {
 
     /// How results may look.
     pub fn look(&self) -> Look {
-        Look { colour: !self.plain && io::stdout().is_terminal() }
+        Look { colour: !self.plain && io::stdout().is_terminal(), today: today::year_and_month() }
     }
 
     /// Whether messages may be coloured.

@@ -13,6 +13,7 @@ use crate::experiment::plan::PlanError;
 use crate::import::ImportError;
 use crate::report::explain::NothingToExplain;
 use crate::report::files::WriteError;
+use crate::report::rank::RankError;
 use crate::scenario::ScenarioErrors;
 use crate::validate::MeasurementError;
 
@@ -41,6 +42,8 @@ pub(super) enum Failure {
     Import(#[from] ImportError),
     #[error("{what} {name}: not known; one of {known}")]
     UnknownName { what: &'static str, name: String, known: String },
+    #[error(transparent)]
+    Rank(#[from] RankError),
     #[error(transparent)]
     Write(#[from] WriteError),
     #[error(transparent)]

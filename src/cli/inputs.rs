@@ -79,7 +79,7 @@ impl Inputs {
 }
 
 /// The folder for files: `--out`, else one named as the scenario under `output`.
-fn folder(common: &Common) -> PathBuf {
+pub(super) fn folder(common: &Common) -> PathBuf {
     common.out.clone().unwrap_or_else(|| {
         let stem = Path::new(&common.scenario).file_stem().unwrap_or_default();
         Path::new(OUTPUT).join(stem)

@@ -12,6 +12,7 @@ mod error;
 mod explain;
 mod import;
 mod inputs;
+mod interrupt;
 mod keys;
 mod list;
 mod one_load;
@@ -56,6 +57,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
         }
     };
     let console = Console::new(cli.quiet());
+    interrupt::watch();
     let outcome = match &cli.command {
         None => introduce(&console),
         Some(Command::Run(arguments)) => one_load::run(arguments, &console),

@@ -7,7 +7,7 @@ use super::error::Failure;
 use super::inputs::{Inputs, write_files};
 use super::precision::say_precision;
 use crate::experiment::precision::{refine, thin_tails};
-use crate::experiment::{SloVerdict, run_point};
+use crate::experiment::{SloVerdict, run_point, wanders};
 use crate::report::{csv, files, json, table};
 
 pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure> {
@@ -24,6 +24,12 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
         let (refined, reached) = refine(point, precision)?;
         point = refined;
         say_precision(&reached, precision, console);
+    }
+    if wanders(&point) {
+        console.warning(
+            "the backlog wanders over times as long as a run: tail quantiles come out too low and intervals too \
+             narrow; set run.requests higher",
+        );
     }
     for thin in thin_tails(&point) {
         console.warning(&thin);

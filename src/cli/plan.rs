@@ -5,7 +5,7 @@ use super::console::Console;
 use super::error::Failure;
 use super::inputs::{Inputs, write_files};
 use super::progress::Bar;
-use super::{NO_SCENARIO, Outcome, today};
+use super::{NO_SCENARIO, Outcome};
 use crate::experiment::plan::{Demand, Job, PlanRequest, TEMPLATES, Template, plan};
 use crate::report::{self, files};
 use crate::scenario::Document;
@@ -34,7 +34,7 @@ pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<Outcome, Failure
     let written = write_files(&common, console, |dir| files::write_plan(dir, &result, inputs.origin("plan")));
     match common.format {
         Format::Table => {
-            console.result(&report::plan::table(&result, today::year_and_month(), console.look()))?;
+            console.result(&report::plan::table(&result, console.look()))?;
         }
         Format::Json => console.result(&report::plan::json(&result)?)?,
         Format::Csv => console.result(&String::from_utf8_lossy(&report::plan::csv(&result)?))?,

@@ -1,10 +1,12 @@
 //! What a step holds, as sums that cost the same to build for 1 and for 1,000 sequences.
 
+use serde::{Deserialize, Serialize};
+
 use crate::units::Tokens;
 
 /// What one engine step (one fused forward pass) holds. Sums only, so that it costs the same to build
 /// for 1 and for 1,000 sequences.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepShape {
     /// n: scheduled tokens, prefill chunks and one per decoding sequence.
     pub tokens: u32,

@@ -183,9 +183,9 @@ fn usd_per_million_tokens(point: &Point, run: &RunSummary) -> Option<f64> {
     (tokens_per_hour > 0.0 && usd_per_hour > 0.0).then(|| usd_per_hour / tokens_per_hour * 1e6)
 }
 
-/// No steady-state latency is compared where the backlog grows.
+/// No steady-state latency is compared where the backlog grows, or may.
 fn shows_latency(point: &Point) -> bool {
-    point.stability.verdict != Verdict::Unstable || point.scenario.run.mode == RunMode::Benchmark
+    point.stability.verdict == Verdict::Stable || point.scenario.run.mode == RunMode::Benchmark
 }
 
 /// Tokens per word of both, where the models differ and both are known.
@@ -248,7 +248,10 @@ fn cautions(a: &Point, b: &Point, tokens_per_word: [Option<f64>; 2]) -> Vec<Stri
     }
     for (name, point) in [("A", a), ("B", b)] {
         if !shows_latency(point) {
-            cautions.push(format!("{name} is unstable: latencies are withheld ({})", point.stability.reason));
+            cautions.push(format!(
+                "{name} is not shown to be stable: latencies are withheld ({})",
+                point.stability.reason
+            ));
         }
     }
     cautions

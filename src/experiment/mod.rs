@@ -6,6 +6,7 @@ pub mod capacity;
 mod combinations;
 pub mod compare;
 mod estimate;
+pub mod journal;
 pub mod objective;
 pub mod plan;
 mod point;
@@ -22,5 +23,7 @@ pub use objective::SloVerdict;
 pub use point::{Point, observe, run_once, run_point};
 pub use reading::{CurveReading, Knee, SloCapacity, StabilityLimit, load_unit, number, read_curve};
 pub use saturation::{Saturation, saturate};
-pub use stability::{Stability, Verdict};
-pub use sweep::{MAX_POINTS, Progress, Silent, SweepError, SweepResult, sweep};
+pub use stability::{Stability, Verdict, wanders};
+pub use sweep::{
+    Journalling, MAX_POINTS, Progress, Silent, SweepError, SweepPlan, SweepResult, sweep, sweep_as,
+};

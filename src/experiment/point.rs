@@ -1,11 +1,10 @@
 //! One scenario, run as often as its plan says.
 
-use rayon::prelude::*;
-
+use super::replicate::{Recorded, replicate};
 use super::saturation::saturate;
 use super::{SloVerdict, Stability, Verdict, objective, stability};
-use crate::engine::{EngineError, Observer, RunUntil, Server, run};
-use crate::metrics::{Recorder, RunFacts, RunMode, RunSummary};
+use crate::engine::{EngineError, Observer, RunUntil, run};
+use crate::metrics::{RunMode, RunSummary, WarmUp};
 use crate::scenario::{AxisValue, RunLength, Scenario};
 use crate::units::{SimSpan, SimTime};
 use crate::workload::RequestStream;
@@ -51,8 +50,12 @@ impl Point {
         if let (true, Some(rate_per_s)) = (open, rate)
             && let Some(saturation) = saturate(&self.scenario)?
         {
-            self.stability =
-                stability::judge_by_saturation(self.stability, rate_per_s, saturation.completed_per_s);
+            self.stability = stability::judge_by_saturation(
+                self.stability,
+                rate_per_s,
+                saturation.completed_per_s,
+                saturation.by_replication.len(),
+            );
             self.slo = objective::judge(&self.scenario.workload.classes, &self.runs, self.stability.verdict);
         }
         Ok(self)
@@ -64,31 +67,18 @@ impl Point {
 /// # Errors
 /// What stops a run: see [`EngineError`].
 pub fn run_point(scenario: &Scenario) -> Result<Point, EngineError> {
-    let replications = 0..scenario.run.replications;
-    let runs = replications.into_par_iter().map(|r| run_once(scenario, r)).collect::<Result<_, _>>()?;
+    let runs = replicate(scenario, Vec::new(), scenario.run.replications)?;
     Point::new(Vec::new(), scenario.clone(), runs).settled()
 }
 
-/// Runs one replication of `scenario`.
+/// Runs one replication of `scenario` by itself.
 ///
 /// # Errors
 /// What stops a run: see [`EngineError`].
 pub fn run_once(scenario: &Scenario, replication: u32) -> Result<RunSummary, EngineError> {
-    let mut recorder = Recorder::new(scenario.workload.classes.iter().map(|class| &class.slo));
-    let end = observe(scenario, replication, &mut recorder)?;
-    let (blocks_per_replica, servers_per_replica) = match &scenario.system.server {
-        Server::Llm(server) => (server.kv.blocks, 1),
-        Server::Synthetic(server) => (0, server.servers),
-    };
-    Ok(recorder.summarise(&RunFacts {
-        mode: scenario.run.mode,
-        warmup: scenario.run.warmup,
-        end,
-        classes: &scenario.workload.classes,
-        replicas: scenario.system.replicas,
-        blocks_per_replica,
-        servers_per_replica,
-    }))
+    let recorded = Recorded::of(scenario, replication)?;
+    let warm_up = WarmUp::of(scenario.run.warmup, &[&recorded.course]);
+    Ok(recorded.summarise(scenario, warm_up))
 }
 
 /// Runs one replication of `scenario` under any observer.

@@ -6,14 +6,10 @@
 //! intervals would cover less than they claim (Y. S. Chow, H. Robbins, "On the asymptotic theory of
 //! fixed-width sequential confidence intervals", Ann. Math. Statist. 36 (1965) 457-462).
 
-use rayon::prelude::*;
-
 use super::estimate::Estimate;
 use super::objective;
 use super::point::Point;
-use super::reading::read_curve;
 use super::stability::Verdict;
-use super::sweep::SweepResult;
 use crate::engine::EngineError;
 use crate::metrics::{RunMode, RunSummary, latency_of};
 use crate::scenario::{RunLength, Scenario};
@@ -75,27 +71,6 @@ pub fn refine(mut point: Point, precision: Precision) -> Result<(Point, Reached)
         let wanted = wanted(replications, relative, precision.relative).min(precision.max_replications);
         point = point.extended(wanted)?;
     }
-}
-
-/// As [`refine`] for every point of a sweep, which is then read anew.
-///
-/// # Errors
-/// What stops a run: see [`EngineError`].
-pub fn refine_sweep(
-    result: SweepResult,
-    precision: Precision,
-) -> Result<(SweepResult, Vec<Reached>), EngineError> {
-    let refined: Vec<(Point, Reached)> = result
-        .points
-        .into_par_iter()
-        .map(|point| refine(point, precision))
-        .collect::<Result<_, EngineError>>()?;
-    let (points, reached): (Vec<Point>, Vec<Reached>) = refined.into_iter().unzip();
-    let reading = match result.axes.as_slice() {
-        [axis] => read_curve(axis, &points)?,
-        _ => None,
-    };
-    Ok((SweepResult { points, reading, ..result }, reached))
 }
 
 /// How many replications bring the relative half-width from `now` to `target`: it falls with the square

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::estimate::Estimate;
 use super::point::{Point, run_once};
-use super::replicate::replications;
+use super::replicate::replicate;
 use crate::engine::EngineError;
 use crate::scenario::{RunLength, Scenario};
 use crate::stats::{RunMode, Warmup};
@@ -61,7 +61,7 @@ pub fn saturate(scenario: &Scenario) -> Result<Option<Saturation>, EngineError> 
     let mut overloaded = with_load(scenario, Arrivals::Poisson { rate_per_s }, requests, RunMode::Steady);
     // The first half fills the system, the second is measured.
     overloaded.run.warmup = Warmup::Seconds(0.5 * requests as f64 / rate_per_s);
-    let runs = replications(&overloaded, 0, scenario.run.replications)?;
+    let runs = replicate(&overloaded, Vec::new(), scenario.run.replications)?;
     let rates: Vec<f64> = runs.iter().map(|run| run.all.completed_per_s).collect();
     let Some(completed_per_s) = Estimate::of(&rates) else {
         return Ok(None);

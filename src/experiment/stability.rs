@@ -6,8 +6,10 @@
 //! are independent of each other. Where they leave it *undecided*, the offered rate is compared with the
 //! saturated throughput ([`saturate`](super::saturate)); what is within its interval stays undecided.
 
-use super::estimate::Estimate;
+use super::estimate::{Estimate, LEVEL};
+use super::point::Point;
 use crate::metrics::{RunMode, StabilityEvidence};
+use crate::stats::student_quantile;
 use crate::workload::Arrivals;
 
 /// The answer.
@@ -90,15 +92,27 @@ pub fn judge(arrivals: &Arrivals, mode: RunMode, evidence: &[&StabilityEvidence]
     say(Verdict::Stable, format!("second half {fuller:.2} x as full as the first, no growth"))
 }
 
+/// Confidence of that comparison. More than elsewhere: at exactly its capacity a point may also pass for
+/// stable by its own runs, and both together are to happen at most once in twenty times.
+const CLEARLY: f64 = 0.99;
+
 /// Decides a point that its own runs left undecided, if its rate is clearly below or above the throughput
-/// of the saturated system.
+/// of the saturated system, which was estimated from so many `replications`.
 #[must_use]
-pub fn judge_by_saturation(undecided: Stability, rate_per_s: f64, saturated_per_s: Estimate) -> Stability {
+pub fn judge_by_saturation(
+    undecided: Stability,
+    rate_per_s: f64,
+    saturated_per_s: Estimate,
+    replications: usize,
+) -> Stability {
     let Stability { growth_per_s, reason, .. } = undecided;
     let limit = saturated_per_s.mean;
-    let (verdict, side) = if rate_per_s < saturated_per_s.lower() {
+    let t = |level: f64| student_quantile(0.5 + level / 2.0, replications as f64 - 1.0);
+    let wider = t(CLEARLY).zip(t(LEVEL)).map_or(1.0, |(clearly, usual)| clearly / usual);
+    let bound = Estimate { mean: limit, half_width: saturated_per_s.half_width.map(|half| half * wider) };
+    let (verdict, side) = if rate_per_s < bound.lower() {
         (Verdict::Stable, "below")
-    } else if rate_per_s > saturated_per_s.upper() {
+    } else if rate_per_s > bound.upper() {
         (Verdict::Unstable, "above")
     } else {
         (Verdict::Undecided, "within the interval of")
@@ -109,6 +123,16 @@ pub fn judge_by_saturation(undecided: Stability, rate_per_s: f64, saturated_per_
 
 fn mean_of(evidence: &[&StabilityEvidence], of: impl Fn(&StabilityEvidence) -> f64) -> f64 {
     evidence.iter().map(|e| of(e)).sum::<f64>() / evidence.len().max(1) as f64
+}
+
+/// Whether a point has a steady state, but runs that are short against their own fluctuations: then its tail
+/// quantiles come out too low and its intervals too narrow, whatever is deleted as warm-up.
+#[must_use]
+pub fn wanders(point: &Point) -> bool {
+    let evidence: Vec<&StabilityEvidence> = point.runs.iter().map(|run| &run.evidence).collect();
+    point.scenario.run.mode == RunMode::Steady
+        && point.stability.verdict != Verdict::Unstable
+        && batch_correlation(&evidence) > BATCH_CORRELATION
 }
 
 /// Lag-1 correlation of the batch means about their mean over all replications: near 0 where batches

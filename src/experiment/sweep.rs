@@ -4,14 +4,18 @@
 //! One run is one thread; parallelism is across runs. Longer points start first, so that no core idles
 //! at the end; results are folded in grid order, so that they do not depend on the number of threads.
 
+use std::path::Path;
+
 use rayon::prelude::*;
 
 use super::combinations::{Combination, read_combinations};
-use super::point::{Point, run_once};
+use super::journal::{Journal, JournalError, fnv1a64};
+use super::point::Point;
+use super::precision::{Precision, Reached, refine};
 use super::reading::{CurveReading, read_curve};
+use super::replicate::replicate;
 use crate::catalog::Catalog;
 use crate::engine::EngineError;
-use crate::metrics::RunSummary;
 use crate::scenario::{Axis, AxisValue, Document, Override, RunLength, Scenario, ScenarioErrors, SweepMode};
 
 /// Told how far a sweep has come; called from many threads.
@@ -38,6 +42,7 @@ pub struct SweepResult {
     pub base: Scenario,
     /// The keys of the axes.
     pub axes: Vec<String>,
+    /// Their runs have no timeline: nothing of a sweep is drawn from it, and thousands of them are long.
     pub points: Vec<Point>,
     /// Points whose model does not fit into their GPU's memory, with the reason; nothing was run there.
     pub unfit: Vec<(Vec<AxisValue>, String)>,
@@ -45,6 +50,10 @@ pub struct SweepResult {
     pub reading: Option<CurveReading>,
     /// In a grid with one load among its axes: the reading of each combination of the others.
     pub combinations: Vec<Combination>,
+    /// How precise every point became, where a precision was asked for.
+    pub reached: Vec<Reached>,
+    /// Why not all finished points were kept in the journal.
+    pub journal_fault: Option<String>,
 }
 
 /// Why a sweep could not be done.
@@ -54,6 +63,8 @@ pub enum SweepError {
     Scenario(#[from] ScenarioErrors),
     #[error("{0}")]
     Engine(#[from] EngineError),
+    #[error("{0}")]
+    Journal(#[from] JournalError),
     #[error(
         "the scenario has no [sweep] table: add one, for example \"arrivals.poisson.rate_per_s\" = {{ from = 1, to = 20, points = 20 }}"
     )]
@@ -65,6 +76,25 @@ pub enum SweepError {
 /// The largest grid: beyond it the answer is a smaller grid, not a longer wait.
 pub const MAX_POINTS: u128 = 1_000_000;
 
+/// How a sweep is done, besides what its document says.
+#[derive(Clone, Copy, Default)]
+pub struct SweepPlan<'a> {
+    /// Replications are added to every point until it is as precise as this.
+    pub precision: Option<Precision>,
+    /// Finished points are kept here.
+    pub journal: Option<Journalling<'a>>,
+}
+
+/// Where the finished points of a sweep are kept until it is done.
+#[derive(Clone, Copy)]
+pub struct Journalling<'a> {
+    pub path: &'a Path,
+    /// Goes on with the points that are there already.
+    pub resume: bool,
+    /// Told how many of how many points are there, before anything runs.
+    pub on_open: &'a (dyn Fn(usize, usize) + Sync),
+}
+
 /// Runs the grid that the document's `[sweep]` table describes.
 ///
 /// # Errors
@@ -73,6 +103,19 @@ pub const MAX_POINTS: u128 = 1_000_000;
 pub fn sweep(
     document: &Document,
     catalog: &Catalog,
+    progress: &dyn Progress,
+) -> Result<SweepResult, SweepError> {
+    sweep_as(document, catalog, SweepPlan::default(), progress)
+}
+
+/// As [`sweep`], to a precision and with a journal.
+///
+/// # Errors
+/// As [`sweep`]; and a journal that cannot be used, with [`Journalling::resume`] one of another sweep.
+pub fn sweep_as(
+    document: &Document,
+    catalog: &Catalog,
+    plan: SweepPlan<'_>,
     progress: &dyn Progress,
 ) -> Result<SweepResult, SweepError> {
     let (axes, mode) = document.axes()?;
@@ -107,14 +150,17 @@ pub fn sweep(
         (_, None, Some(errors)) => return Err(errors.into()),
         (_, None, None) => return Err(SweepError::NoAxes),
     };
-    let points = run_all(scenarios, progress)?;
+    let journal =
+        plan.journal.map(|how| open(how, document, plan.precision, &base, &scenarios)).transpose()?;
+    let (points, reached) = run_all(&scenarios, plan.precision, journal.as_ref(), progress)?;
     let reading = match axes.as_slice() {
         [axis] => read_curve(&axis.key, &points)?,
         _ => None,
     };
     let axes: Vec<String> = axes.into_iter().map(|axis| axis.key).collect();
     let combinations = read_combinations(&axes, &points)?;
-    Ok(SweepResult { base, axes, points, unfit, reading, combinations })
+    let journal_fault = journal.and_then(|journal| journal.fault()).map(|fault| fault.to_string());
+    Ok(SweepResult { base, axes, points, unfit, reading, combinations, reached, journal_fault })
 }
 
 /// How many points the axes make.
@@ -163,36 +209,63 @@ fn scenario_at(
     document.with_overrides(&changes)?.scenario(catalog)
 }
 
+/// The journal of this sweep, known by everything that its points come from.
+fn open(
+    how: Journalling<'_>,
+    document: &Document,
+    precision: Option<Precision>,
+    base: &Scenario,
+    scenarios: &[(Vec<AxisValue>, Scenario)],
+) -> Result<Journal, JournalError> {
+    let coordinates: Vec<&Vec<AxisValue>> = scenarios.iter().map(|(coordinates, _)| coordinates).collect();
+    // The resolved scenario holds what was read from other files: calibration, traces.
+    let sweep = format!("{}\n{precision:?}\n{coordinates:?}\n{base:?}", document.text());
+    let sweep = fnv1a64(sweep.as_bytes());
+    let journal =
+        if how.resume { Journal::resume(how.path, sweep) } else { Journal::begin(how.path, sweep) }?;
+    (how.on_open)(journal.finished(), scenarios.len());
+    Ok(journal)
+}
+
 fn run_all(
-    scenarios: Vec<(Vec<AxisValue>, Scenario)>,
+    scenarios: &[(Vec<AxisValue>, Scenario)],
+    precision: Option<Precision>,
+    journal: Option<&Journal>,
     progress: &dyn Progress,
-) -> Result<Vec<Point>, EngineError> {
-    let mut tasks: Vec<(usize, u32)> = scenarios
-        .iter()
-        .enumerate()
-        .flat_map(|(at, (_, scenario))| (0..scenario.run.replications).map(move |r| (at, r)))
-        .collect();
-    progress.total(tasks.len() as u64);
-    tasks.sort_by(|a, b| work(&scenarios[b.0].1).total_cmp(&work(&scenarios[a.0].1)).then(a.cmp(b)));
-    let mut results = tasks
-        .par_iter()
+) -> Result<(Vec<Point>, Vec<Reached>), EngineError> {
+    progress.total(scenarios.iter().map(|(_, scenario)| u64::from(scenario.run.replications)).sum());
+    let mut longest_first: Vec<usize> = (0..scenarios.len()).collect();
+    longest_first.sort_by(|a, b| work(&scenarios[*b].1).total_cmp(&work(&scenarios[*a].1)).then(a.cmp(b)));
+    let mut points = longest_first
+        .into_par_iter()
         .with_max_len(1)
-        .map(|&(at, replication)| {
-            let summary = run_once(&scenarios[at].1, replication)?;
-            progress.done(1);
-            Ok(((at, replication), summary))
+        .map(|at| {
+            let (coordinates, scenario) = &scenarios[at];
+            let known = journal.and_then(|journal| journal.take(at));
+            let is_new = known.is_none();
+            let runs = match known {
+                Some(runs) => runs,
+                None => replicate(scenario, Vec::new(), scenario.run.replications)?,
+            };
+            let mut scenario = scenario.clone();
+            progress.done(u64::from(scenario.run.replications));
+            scenario.run.replications = runs.len() as u32;
+            let point = Point::new(coordinates.clone(), scenario, runs).settled()?;
+            let (mut point, reached) = match precision {
+                Some(precision) => refine(point, precision).map(|(point, reached)| (point, Some(reached)))?,
+                None => (point, None),
+            };
+            point.runs.iter_mut().for_each(|run| run.timeline = Vec::new());
+            if let Some(journal) = journal.filter(|_| is_new) {
+                journal.add(at, &point.runs);
+            }
+            Ok((at, point, reached))
         })
-        .collect::<Result<Vec<((usize, u32), RunSummary)>, EngineError>>()?;
-    results.sort_by_key(|(task, _)| *task);
-    let mut results = results.into_iter().map(|(_, summary)| summary);
-    let points: Vec<Point> = scenarios
-        .into_iter()
-        .map(|(coordinates, scenario)| {
-            let runs = results.by_ref().take(scenario.run.replications as usize).collect();
-            Point::new(coordinates, scenario, runs)
-        })
-        .collect();
-    points.into_par_iter().map(Point::settled).collect()
+        .collect::<Result<Vec<(usize, Point, Option<Reached>)>, EngineError>>()?;
+    points.sort_by_key(|(at, ..)| *at);
+    let (points, reached): (Vec<Point>, Vec<Option<Reached>>) =
+        points.into_iter().map(|(_, point, reached)| (point, reached)).unzip();
+    Ok((points, reached.into_iter().flatten().collect()))
 }
 
 /// A guess at how long a run takes, only to start the longest first: its requests.

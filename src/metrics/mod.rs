@@ -7,16 +7,20 @@
 mod recorder;
 mod slices;
 mod summary;
+mod warmup;
 
 pub use recorder::{Recorder, latencies};
 pub use summary::{RunFacts, latency_of};
+pub use warmup::{Course, WarmUp};
+
+use serde::{Deserialize, Serialize};
 
 use crate::cost::StepShape;
 pub use crate::stats::RunMode;
 use crate::workload::Objective;
 
 /// What one run (one replication of one point) came to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunSummary {
     pub window: Window,
     pub totals: Totals,
@@ -30,23 +34,25 @@ pub struct RunSummary {
     /// Whole run, ramp and drain included.
     pub timeline: Vec<TimelineBin>,
     pub evidence: StabilityEvidence,
+    /// What the warm-up was chosen from.
+    pub course: Course,
 }
 
 /// The part of a run that its rates and latencies describe, in seconds of simulated time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     pub mode: RunMode,
     pub start_s: f64,
     pub end_s: f64,
     /// When the run ended (equal to `end_s` in benchmark mode).
     pub run_s: f64,
-    /// False if the warm-up does not end within the first half of the run: the run is too short, or
-    /// does not settle.
+    /// False if the start still differs from the rest at half of the run: the run is too short, or does
+    /// not settle.
     pub settled: bool,
 }
 
 /// Counts over the whole run, not the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     pub offered: u64,
     pub admitted: u64,
@@ -58,7 +64,7 @@ pub struct Totals {
 }
 
 /// Requests of one class (or all), inside the window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Group {
     pub name: String,
     pub offered: u64,
@@ -85,7 +91,7 @@ pub struct Group {
 }
 
 /// A latency metric's distribution, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     pub count: u64,
     pub mean_s: f64,
@@ -101,14 +107,14 @@ pub struct Latency {
 }
 
 /// What an objective's statistic came to; `None` where no request had the metric.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ObjectiveValue {
     pub objective: Objective,
     pub value_s: Option<f64>,
 }
 
 /// One replica, inside the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReplicaSummary {
     pub completed: u64,
     pub output_tokens: u64,
@@ -129,7 +135,7 @@ pub struct ReplicaSummary {
 }
 
 /// A slice of a run, for charts: time averages over `start_s..start_s + span_s`, whole deployment.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimelineBin {
     pub start_s: f64,
     pub span_s: f64,
@@ -142,7 +148,7 @@ pub struct TimelineBin {
 }
 
 /// What the stability verdict is drawn from.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StabilityEvidence {
     /// Completed over offered, second half of the run.
     pub achieved_over_offered: f64,

@@ -1,12 +1,13 @@
 //! From what was recorded to what is reported: the window, rates, latencies and the stability evidence.
 
 use super::recorder::{Bin, ClassSegment, Recorder, ReplicaSegment};
+use super::warmup::{Course, WarmUp};
 use super::{
     Group, Latency, ObjectiveValue, ReplicaSummary, RunSummary, StabilityEvidence, TimelineBin, Totals,
     Window,
 };
 use crate::engine::RunEnd;
-use crate::stats::{RunMode, Sketch, Warmup, linear_slope, mser};
+use crate::stats::{RunMode, Sketch, linear_slope};
 use crate::units::NANOS_PER_SEC;
 use crate::workload::{Class, Metric, Statistic};
 
@@ -14,7 +15,6 @@ use crate::workload::{Class, Metric, Statistic};
 #[derive(Clone, Copy, Debug)]
 pub struct RunFacts<'a> {
     pub mode: RunMode,
-    pub warmup: Warmup,
     pub end: RunEnd,
     /// The workload's classes, in order.
     pub classes: &'a [Class],
@@ -26,15 +26,22 @@ pub struct RunFacts<'a> {
 }
 
 impl Recorder {
-    /// The summary of the run that was watched.
+    /// Ends the watching of a run that ended as `end` says, and tells its course.
+    pub fn ended(&mut self, end: RunEnd) -> Course {
+        self.advance(end.time);
+        self.course(end.time.as_nanos())
+    }
+
+    /// The summary of the run that was watched, without its warm-up. In benchmark mode nothing is deleted.
     #[must_use]
-    pub fn summarise(mut self, facts: &RunFacts<'_>) -> RunSummary {
-        self.advance(facts.end.time);
-        let window = self.window(facts);
-        let span_s = window.end_s - window.start_s;
-        let segment_s = self.segments.len_ns() as f64 / NANOS_PER_SEC;
+    pub fn summarise(mut self, facts: &RunFacts<'_>, warm_up: WarmUp) -> RunSummary {
+        let course = self.ended(facts.end);
+        let segment_ns = self.segments.len_ns();
         // Windows start on a segment's boundary.
-        let first = libm::rint(window.start_s / segment_s) as usize;
+        let first = warm_up.start_ns.div_ceil(segment_ns);
+        let window = self.window(facts, first.saturating_mul(segment_ns), warm_up.settled);
+        let first = if window.start_s > 0.0 { first as usize } else { 0 };
+        let span_s = window.end_s - window.start_s;
         let (mut classes, mut replicas) = (vec![], vec![]);
         classes.resize_with(self.classes(), ClassSegment::default);
         replicas.resize(facts.replicas as usize, ReplicaSegment::default());
@@ -62,34 +69,20 @@ impl Recorder {
             evidence: self.evidence(facts),
             in_flight: self.mean_in_flight(&window),
             window,
+            course,
         }
     }
 
-    fn window(&self, facts: &RunFacts<'_>) -> Window {
+    fn window(&self, facts: &RunFacts<'_>, start_ns: u64, settled: bool) -> Window {
         let run_s = facts.end.time.as_secs_f64();
         let whole = Window { mode: facts.mode, start_s: 0.0, end_s: run_s, run_s, settled: true };
         if facts.mode == RunMode::Benchmark {
             return whole;
         }
-        let bin_s = self.bins.len_ns() as f64 / NANOS_PER_SEC;
-        let (start_s, settled) = match facts.warmup {
-            Warmup::Seconds(seconds) => (seconds, seconds < run_s),
-            Warmup::Auto => {
-                let series: Vec<f64> = self.bins.all().iter().map(|bin| bin.in_flight as f64).collect();
-                // The last bin is cut short by the end of the run.
-                let full = series.len().saturating_sub(1);
-                match mser(&series[..full]) {
-                    Some(deleted) => (deleted as f64 * bin_s, true),
-                    None => (run_s / 2.0, false),
-                }
-            }
-        };
-        let segment_s = self.segments.len_ns() as f64 / NANOS_PER_SEC;
-        let boundary = libm::ceil(start_s / segment_s) * segment_s;
-        if boundary >= run_s {
+        if start_ns >= facts.end.time.as_nanos() {
             return Window { settled: false, ..whole };
         }
-        Window { start_s: boundary, settled, ..whole }
+        Window { start_s: start_ns as f64 / NANOS_PER_SEC, settled, ..whole }
     }
 
     /// Time average of the requests in the system, front end included, over the window: the L of

@@ -7,17 +7,19 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
 use crate::experiment::capacity::Capacity;
 use crate::experiment::compare::Comparison;
+use crate::experiment::journal::fnv1a64;
 use crate::experiment::plan::Plan;
 use crate::experiment::{Point, SweepResult};
 use crate::report;
 use crate::report::chart::{self, Named, PaintError, Picture};
 use crate::report::validation::{self, SetErrors};
-use crate::report::{csv, json, provenance};
+use crate::report::{csv, json, parquet, provenance};
 use crate::scenario::Scenario;
 
 /// What a set of files came from.
@@ -41,6 +43,8 @@ pub enum WriteError {
     Json(#[from] serde_json::Error),
     #[error("cannot write the result as CSV: {0}")]
     Csv(#[from] ::csv::Error),
+    #[error("cannot write the result as Parquet: {0}")]
+    Parquet(#[from] ::parquet::errors::ParquetError),
 }
 
 /// Where results and pictures of a run go; returns the files' names.
@@ -55,14 +59,22 @@ pub fn write_run(dir: &Path, point: &Point, origin: Origin) -> Result<Vec<String
     staged.finish(&point.scenario, origin)
 }
 
-/// As [`write_run`], for a sweep.
+/// As [`write_run`], for a sweep; `curve.parquet` too if that is wanted.
 ///
 /// # Errors
 /// As [`write_run`].
-pub fn write_sweep(dir: &Path, result: &SweepResult, origin: Origin) -> Result<Vec<String>, WriteError> {
+pub fn write_sweep(
+    dir: &Path,
+    result: &SweepResult,
+    with_parquet: bool,
+    origin: Origin,
+) -> Result<Vec<String>, WriteError> {
     let mut staged = Staged::new(dir)?;
     staged.text("summary.json", json::sweep(result)?.as_bytes())?;
     staged.text("curve.csv", &csv::points(&result.axes, &result.points)?)?;
+    if with_parquet {
+        staged.text("curve.parquet", &parquet::points(&result.axes, &result.points)?)?;
+    }
     staged.charts(&chart::of_sweep(result))?;
     staged.finish(&result.base, origin)
 }
@@ -158,8 +170,19 @@ pub fn write_file(path: &Path, text: &str) -> Result<(), WriteError> {
     staged.move_into_place().map(|_| ())
 }
 
+/// Held while files are written: who ends the process waits for it ([`wait_until_written`]).
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Waits until no files are being written, and keeps others from beginning until the guard is dropped. For
+/// whoever is about to end the process, which would leave half-written files behind.
+pub fn wait_until_written() -> MutexGuard<'static, ()> {
+    // A panic while writing has removed what it had written.
+    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Files that are written but not yet in place.
 struct Staged {
+    _writing: MutexGuard<'static, ()>,
     dir: PathBuf,
     staging: PathBuf,
     names: Vec<String>,
@@ -168,9 +191,10 @@ struct Staged {
 impl Staged {
     fn new(dir: &Path) -> Result<Self, WriteError> {
         // The process number keeps two runs into one folder apart; it never reaches a file.
+        let writing = wait_until_written();
         let staging = dir.join(format!(".partial-{}", std::process::id()));
         fs::create_dir_all(&staging).map_err(|source| io_error(&staging, source))?;
-        Ok(Self { dir: dir.to_path_buf(), staging, names: Vec::new() })
+        Ok(Self { _writing: writing, dir: dir.to_path_buf(), staging, names: Vec::new() })
     }
 
     fn path(&mut self, name: &str) -> PathBuf {
@@ -258,24 +282,4 @@ fn manifest_of(
         files,
     };
     Ok(serde_json::to_string_pretty(&manifest)? + "\n")
-}
-
-/// The 64-bit Fowler-Noll-Vo hash 1a: enough to see that two results had the same input, on any platform.
-fn fnv1a64(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fnv1a64;
-
-    #[test]
-    fn the_hash_is_the_published_one() {
-        // Test vectors of the authors of FNV.
-        assert_eq!(fnv1a64(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv1a64(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(fnv1a64(b"foobar"), 0x8594_4171_f739_67e8);
-    }
 }

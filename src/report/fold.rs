@@ -1,19 +1,20 @@
 //! One point folded over its replications: the values that every output shows.
 //!
 //! Rates and quantiles are means of the replications' own values with a Student interval; counts are sums.
-//! Steady-state latencies of an unstable point are withheld here, in one place, so that no output can leak them.
+//! Steady-state latencies of a point that is not stable are withheld here, in one place, so that no output can leak them.
 
 use crate::engine::Server;
 use crate::experiment::{Estimate, Point, Verdict};
 use crate::metrics::{Group, Latency, ReplicaSummary, RunMode, RunSummary, latency_of};
 use crate::workload::{Arrivals, Metric};
 
-/// Whether steady-state latencies of this point mean anything.
+/// Whether steady-state latencies of this point mean anything: not where the backlog grows, and not where it
+/// may, for then they are the length of the run.
 ///
 /// A finite benchmark reports what a load generator would have printed, whatever the load.
 #[must_use]
 pub fn shows_latency(point: &Point) -> bool {
-    point.stability.verdict != Verdict::Unstable || is_benchmark(point)
+    point.stability.verdict == Verdict::Stable || is_benchmark(point)
 }
 
 /// Whether the point is a finite benchmark rather than a steady state.

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use crate::catalog::age_months;
 use crate::experiment::{Estimate, Point, Verdict};
 use crate::report::fold::{self, Part};
-use crate::report::format::{interval, scaled};
+use crate::report::format::{counted, interval, scaled};
 use crate::scenario::Scenario;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
@@ -35,15 +36,26 @@ pub fn price(scenario: &Scenario) -> Option<Price> {
 }
 
 impl Price {
-    /// `$2.99 per GPU-hour, dstack, 2024-11` or `$2.50 per GPU-hour from the scenario`: who and when, without how it was worked out.
+    /// `$2.99 per GPU-hour, dstack, 2024-11, 24 months old` or `$2.50 per GPU-hour from the scenario`: who and when,
+    /// without how it was worked out. `today` is a year and month; without it the age is left out.
     #[must_use]
-    pub fn in_words(&self) -> String {
+    pub fn in_words(&self, today: Option<(u32, u32)>) -> String {
         let who = self.source.split([',', ';', '(']).next().unwrap_or_default().trim();
         match &self.date {
-            Some(date) => format!("${:.2} per GPU-hour, {who}, {date}", self.usd_per_gpu_hour),
+            Some(date) => {
+                let age = age(date, today);
+                format!("${:.2} per GPU-hour, {who}, {date}{age}", self.usd_per_gpu_hour)
+            }
             None => format!("${:.2} per GPU-hour from {who}", self.usd_per_gpu_hour),
         }
     }
+}
+
+/// `, 24 months old`, where both months are known.
+#[must_use]
+pub fn age(date: &str, today: Option<(u32, u32)>) -> String {
+    let months = today.and_then(|(year, month)| age_months(date, year, month));
+    months.map_or(String::new(), |months| format!(", {} old", counted(u64::from(months), "month")))
 }
 
 /// What a point yields for a GPU-hour.

@@ -365,7 +365,7 @@ table! { run, RUN, "run":
     DURATION_S = "duration_s", Kind::Number(POSITIVE), Depends("from requests"), "simulated time in which requests are sent";
     MODE = "mode", Kind::Choice(&["steady", "benchmark"]), Depends("steady; trace, all_at_once, profile and ramp: benchmark"), "steady removes warm-up and drain, benchmark keeps them as load generators do";
     REPLICATIONS = "replications", Kind::Integer { min: 1, max: 10_000 }, Depends("5; trace and all_at_once: 1"), "independent repetitions";
-    WARMUP = "warmup", Kind::NumberOr("auto", NOT_NEGATIVE), Fallback::Text("auto"), "seconds deleted from the start; auto: MSER-5 decides";
+    WARMUP = "warmup", Kind::NumberOr("auto", NOT_NEGATIVE), Fallback::Text("auto"), "seconds deleted from the start; auto: a tenth of the run, more where the replications together show a longer start";
 }
 
 table! { cost, COST, "cost":

@@ -1,5 +1,7 @@
 //! What was promised to a class of requests.
 
+use serde::{Deserialize, Serialize};
+
 /// What was promised to a class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slo {
@@ -21,7 +23,7 @@ impl Default for Slo {
 }
 
 /// One promise: `statistic` of `metric` is at most `limit_s` seconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Objective {
     pub metric: Metric,
     pub statistic: Statistic,
@@ -29,7 +31,7 @@ pub struct Objective {
 }
 
 /// A latency metric, defined in the documentation of [`crate::metrics`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Metric {
     Ttft,
     Tpot,
@@ -71,7 +73,7 @@ impl Metric {
 }
 
 /// What of a metric is bounded.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Statistic {
     Mean,
     /// A quantile, 0 < q < 1.

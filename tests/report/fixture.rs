@@ -7,8 +7,8 @@ use knee::experiment::{
     SweepResult, Verdict,
 };
 use knee::metrics::{
-    Group, Latency, ObjectiveValue, ReplicaSummary, RunMode, RunSummary, StabilityEvidence, TimelineBin,
-    Totals, Window,
+    Course, Group, Latency, ObjectiveValue, ReplicaSummary, RunMode, RunSummary, StabilityEvidence,
+    TimelineBin, Totals, Window,
 };
 use knee::scenario::{AxisValue, Document, Override, Scenario};
 use knee::workload::{Metric, Statistic};
@@ -167,6 +167,7 @@ fn run_summary(offered_per_s: f64, replication: usize, mode: RunMode) -> RunSumm
         }],
         timeline: timeline(offered_per_s, in_flight),
         evidence: StabilityEvidence::default(),
+        course: Course::default(),
         all,
     }
 }
@@ -202,6 +203,8 @@ pub fn sweep() -> SweepResult {
         points,
         unfit: Vec::new(),
         combinations: Vec::new(),
+        reached: Vec::new(),
+        journal_fault: None,
         reading: Some(CurveReading {
             load_unit: "req/s",
             capacity: Some(SloCapacity {

@@ -2,7 +2,8 @@
 
 use super::Page;
 use crate::catalog::{Hardware, Kernels};
-use crate::report::format::{chosen, counted, gib, number};
+use crate::report::format::{chosen, gib, number};
+use crate::report::money;
 
 pub(super) fn describe(gpu: &Hardware) -> String {
     let mut page = Page::new(format!("{} ({})", gpu.title, gpu.name));
@@ -20,9 +21,7 @@ pub(super) fn describe(gpu: &Hardware) -> String {
         "price",
         match &gpu.price {
             Some(price) => {
-                let age = crate::cli::today::year_and_month()
-                    .and_then(|(year, month)| price.age_months(year, month))
-                    .map_or(String::new(), |months| format!(", {} old", counted(u64::from(months), "month")));
+                let age = money::age(&price.date, crate::cli::today::year_and_month());
                 format!("${:.2} per GPU-hour ({}{age}; {})", price.usd_per_gpu_hour, price.date, price.source)
             }
             None => "none known; set cost.gpu_hour_usd".to_owned(),

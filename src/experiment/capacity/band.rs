@@ -19,18 +19,6 @@ pub struct Band {
     pub high: f64,
 }
 
-/// The largest of the percentages in a profile's held-out error in words, as a fraction: `TTFT 13 %,
-/// TPOT 3.3 %` is 0.13. `None` if there is no percentage in it.
-#[must_use]
-pub fn held_out_error(words: &str) -> Option<f64> {
-    let mut largest: Option<f64> = None;
-    for before in words.split('%').take(words.matches('%').count()) {
-        let number: f64 = before.split_whitespace().next_back()?.parse().ok()?;
-        largest = Some(largest.map_or(number, |other| other.max(number)));
-    }
-    largest.map(|percent| percent / 100.0).filter(|error| (0.0..1.0).contains(error))
-}
-
 /// The band about `estimate`, or why there is none; neither for a synthetic server, whose service times
 /// are what the scenario says.
 pub(super) fn band(
@@ -46,7 +34,7 @@ pub(super) fn band(
         return Ok((None, None));
     };
     let profile = &serving.profile;
-    let Some(error) = profile.held_out_error.as_deref().and_then(held_out_error) else {
+    let Some(error) = profile.largest_held_out_error() else {
         let note = format!(
             "no band from calibration: profile {} was never scored on measurements it had not seen, so how \
              far the answer is off is not known",
@@ -74,25 +62,12 @@ pub(super) fn band(
     })
 }
 
-fn with_steps_scaled(mut scenario: Scenario, factor: f64) -> Scenario {
+/// `scenario` with every step so many times as long.
+pub(in crate::experiment) fn with_steps_scaled(mut scenario: Scenario, factor: f64) -> Scenario {
     if let Server::Llm(server) = &mut scenario.system.server {
         server.cost = server.cost.scaled(factor);
         server.pipeline = server.pipeline.as_ref().map(|pipeline| pipeline.scaled(factor));
         server.speculation = server.speculation.as_ref().map(|speculation| speculation.scaled(factor));
     }
     scenario
-}
-
-#[cfg(test)]
-mod tests {
-    use super::held_out_error;
-
-    #[test]
-    fn the_largest_error_counts() {
-        assert_eq!(held_out_error("TTFT 13 %, TPOT 3.3 % (concurrency curves)"), Some(0.13));
-        let largest = held_out_error("TTFT mean 1.4 %, p99 2.8 %; TPOT mean 2.3 %");
-        assert!(largest.is_some_and(|error| (error - 0.028).abs() < 1e-12), "{largest:?}");
-        assert_eq!(held_out_error("never scored"), None);
-        assert_eq!(held_out_error("100 %"), None);
-    }
 }

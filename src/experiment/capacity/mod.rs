@@ -20,7 +20,8 @@ use crate::experiment::{Estimate, SloVerdict, binding};
 use crate::scenario::{Document, Scenario, ScenarioErrors};
 
 pub use axis::LoadAxis;
-pub use band::{Band, held_out_error};
+pub use band::Band;
+pub(super) use band::with_steps_scaled;
 pub use crossing::{Crossing, paired};
 pub use levers::{Lever, LeverOutcome};
 pub use search::{Effort, Found};

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use super::capacity::with_steps_scaled;
 use super::sweep::Progress;
 use crate::catalog::{Catalog, CatalogError, Dtype};
 use crate::engine::EngineError;
@@ -107,6 +108,8 @@ pub struct Plan {
     pub misfits: Vec<Misfit>,
     /// The cheapest row of each model with other lengths, where a template stood in.
     pub other_lengths: Vec<OtherLengths>,
+    /// The cheapest row of each model with longer and shorter steps, where its profile's error is known.
+    pub profile_errors: Vec<ProfileError>,
 }
 
 /// A candidate and what it came to.
@@ -130,6 +133,18 @@ pub enum Outcome {
     Never(String),
 }
 
+impl Outcome {
+    /// GPUs of the fleet.
+    #[must_use]
+    pub fn gpus(&self) -> Option<u32> {
+        match self {
+            Self::Fleet(fleet) => Some(fleet.gpus),
+            Self::Job(fleet) => Some(fleet.gpus),
+            Self::Never(_) => None,
+        }
+    }
+}
+
 /// How far an answer moves with the lengths.
 #[derive(Clone, Debug)]
 pub struct OtherLengths {
@@ -139,6 +154,18 @@ pub struct OtherLengths {
     pub gpus: u32,
     /// GPUs with these lengths; `None` where no fleet meets the objectives.
     pub other_gpus: Option<u32>,
+}
+
+/// How far an answer moves with the error of its step-time profile.
+#[derive(Clone, Debug)]
+pub struct ProfileError {
+    pub candidate: Candidate,
+    /// The profile's largest held-out error as a fraction; `None` if it was never scored.
+    pub error: Option<f64>,
+    pub gpus: u32,
+    /// GPUs if every step is longer, and shorter, by the error; `None` where no fleet meets the objectives.
+    pub gpus_if_longer: Option<u32>,
+    pub gpus_if_shorter: Option<u32>,
 }
 
 impl Plan {
@@ -160,11 +187,7 @@ impl Row {
     /// GPUs of the fleet.
     #[must_use]
     pub fn gpus(&self) -> Option<u32> {
-        match &self.outcome {
-            Outcome::Fleet(fleet) => Some(fleet.gpus),
-            Outcome::Job(fleet) => Some(fleet.gpus),
-            Outcome::Never(_) => None,
-        }
+        self.outcome.gpus()
     }
 
     /// What the fleet costs in an hour.
@@ -282,6 +305,7 @@ pub fn plan(request: &PlanRequest, catalog: &Catalog, progress: &dyn Progress) -
     let rows = ranked(rows, &basis.models);
     let other_lengths =
         if from_template { other_lengths(request, catalog, demand, &rows)? } else { Vec::new() };
+    let profile_errors = profile_errors(request, demand, &rows)?;
     Ok(Plan {
         template: from_template.then_some(request.template),
         demand,
@@ -291,6 +315,7 @@ pub fn plan(request: &PlanRequest, catalog: &Catalog, progress: &dyn Progress) -
         rows,
         misfits,
         other_lengths,
+        profile_errors,
     })
 }
 
@@ -369,6 +394,47 @@ fn ranked(mut rows: Vec<Row>, models: &[String]) -> Vec<Row> {
     rows
 }
 
+/// The first row of each model that has a fleet: rows are cheapest first.
+fn cheapest(rows: &[Row]) -> Vec<&Row> {
+    let mut cheapest: Vec<&Row> = Vec::new();
+    for row in rows.iter().filter(|row| row.gpus().is_some()) {
+        if cheapest.iter().all(|known| known.candidate.model != row.candidate.model) {
+            cheapest.push(row);
+        }
+    }
+    cheapest
+}
+
+/// The cheapest row of each model, sized again with longer and shorter steps.
+fn profile_errors(
+    request: &PlanRequest,
+    demand: Option<Demand>,
+    rows: &[Row],
+) -> Result<Vec<ProfileError>, EngineError> {
+    cheapest(rows)
+        .into_par_iter()
+        .map(|row| {
+            let profile = row.scenario.serving.as_ref().map(|serving| &serving.profile);
+            let error = profile.and_then(|profile| profile.largest_held_out_error());
+            let sized = |factor: f64| {
+                let scaled = with_steps_scaled(row.scenario.clone(), factor);
+                outcome(request, demand, &scaled).map(|outcome| outcome.gpus())
+            };
+            let (longer, shorter) = match error {
+                Some(error) => rayon::join(|| sized(1.0 + error), || sized(1.0 - error)),
+                None => (Ok(None), Ok(None)),
+            };
+            Ok(ProfileError {
+                candidate: row.candidate.clone(),
+                error,
+                gpus: row.gpus().unwrap_or_default(),
+                gpus_if_longer: longer?,
+                gpus_if_shorter: shorter?,
+            })
+        })
+        .collect()
+}
+
 /// The cheapest row of each model, sized again with half and double lengths.
 fn other_lengths(
     request: &PlanRequest,
@@ -376,24 +442,14 @@ fn other_lengths(
     demand: Option<Demand>,
     rows: &[Row],
 ) -> Result<Vec<OtherLengths>, PlanError> {
-    let mut cheapest: Vec<&Row> = Vec::new();
-    for row in rows.iter().filter(|row| row.gpus().is_some()) {
-        if cheapest.iter().all(|known| known.candidate.model != row.candidate.model) {
-            cheapest.push(row);
-        }
-    }
     let tasks: Vec<(&Row, f64)> =
-        cheapest.into_iter().flat_map(|row| OTHER_LENGTHS.map(|scale| (row, scale))).collect();
+        cheapest(rows).into_iter().flat_map(|row| OTHER_LENGTHS.map(|scale| (row, scale))).collect();
     tasks
         .into_par_iter()
         .map(|(row, scale)| {
             let (basis, _) = Basis::new(request, scale)?;
             let other_gpus = match candidates::resolve(row.candidate.clone(), catalog, &basis)? {
-                Ok(one) => match outcome(request, demand, &one.scenario)? {
-                    Outcome::Fleet(fleet) => Some(fleet.gpus),
-                    Outcome::Job(fleet) => Some(fleet.gpus),
-                    Outcome::Never(_) => None,
-                },
+                Ok(one) => outcome(request, demand, &one.scenario)?.gpus(),
                 Err(_) => None,
             };
             let gpus = row.gpus().unwrap_or_default();

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::demand::{Demand, Rates};
 use crate::engine::EngineError;
 use crate::experiment::objective::{SloVerdict, judge, margins};
+use crate::experiment::replicate::replicate;
 use crate::experiment::stability::judge_by_saturation;
 use crate::experiment::{Estimate, Point, Verdict, run_point, saturate};
 use crate::metrics::{RunMode, latency_of};
@@ -173,7 +174,8 @@ impl Search<'_> {
                 mean: self.saturated_per_s.mean * replicas,
                 half_width: self.saturated_per_s.half_width.map(|half| half * replicas),
             };
-            point.stability = judge_by_saturation(point.stability, self.rates.peak_per_s, fleet);
+            point.stability =
+                judge_by_saturation(point.stability, self.rates.peak_per_s, fleet, REPLICATIONS as usize);
             point.slo = judge(&scenario.workload.classes, &point.runs, point.stability.verdict);
         }
         Ok(point)
@@ -199,11 +201,7 @@ impl Search<'_> {
 
 /// The replications of a scenario, judged by themselves alone.
 fn unsettled(scenario: &Scenario) -> Result<Point, EngineError> {
-    use rayon::prelude::*;
-    let runs = (0..scenario.run.replications)
-        .into_par_iter()
-        .map(|replication| crate::experiment::run_once(scenario, replication))
-        .collect::<Result<Vec<_>, _>>()?;
+    let runs = replicate(scenario, Vec::new(), scenario.run.replications)?;
     Ok(Point::new(Vec::new(), scenario.clone(), runs))
 }
 

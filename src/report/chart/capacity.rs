@@ -4,8 +4,8 @@ use super::frame::Mark;
 use super::frame::palette::{BLUE, INK, PURPLE, VERMILLION};
 use super::{Frame, Line, Picture, Scale, subtitle, title};
 use crate::experiment::capacity::Capacity;
-use crate::experiment::{Point, Verdict, objective};
-use crate::report::{format, reading};
+use crate::experiment::{Point, objective};
+use crate::report::{fold, format, reading};
 
 /// The chart; `None` where fewer than two loads have a value.
 #[must_use]
@@ -54,7 +54,7 @@ pub fn capacity(capacity: &Capacity) -> Option<Picture> {
 }
 
 fn worst(point: &Point) -> Option<f64> {
-    if point.stability.verdict == Verdict::Unstable {
+    if !fold::shows_latency(point) {
         return None;
     }
     let margins = objective::margins(&point.scenario.workload.classes, &point.runs);

@@ -6,6 +6,7 @@ mod capacity;
 mod cost;
 mod frame;
 mod frontier;
+mod heat;
 mod latency;
 mod picture;
 mod place;
@@ -21,6 +22,7 @@ pub use capacity::capacity;
 pub use cost::cost;
 pub(crate) use frame::{EndLabel, Frame, LABEL_SIZE, Line, look, palette, title};
 pub use frontier::frontier;
+pub use heat::heat;
 pub use latency::latency;
 pub(crate) use picture::Anchor;
 pub use picture::{PaintError, Picture};
@@ -36,10 +38,13 @@ pub type Named = (&'static str, Picture);
 /// The pictures of a sweep.
 #[must_use]
 pub fn of_sweep(result: &SweepResult) -> Vec<Named> {
-    [("throughput", throughput(result)), ("latency", latency(result)), ("frontier", frontier(result))]
-        .into_iter()
-        .filter_map(|(name, picture)| Some((name, picture?)))
-        .collect()
+    let pictures = [
+        ("throughput", throughput(result)),
+        ("latency", latency(result)),
+        ("frontier", frontier(result)),
+        ("heat", heat(result)),
+    ];
+    pictures.into_iter().filter_map(|(name, picture)| Some((name, picture?))).collect()
 }
 
 /// The pictures of a run.

@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::curve::Interval;
 use super::{SCHEMA_VERSION, Subject, pretty, subject};
+use crate::experiment::Point;
 use crate::experiment::capacity::{Aim, Capacity, LeverOutcome, Tuning};
 use crate::experiment::objective;
-use crate::experiment::{Point, Verdict};
-use crate::report::reading;
+use crate::report::{fold, reading};
 
 #[derive(Serialize)]
 struct CapacityFile {
@@ -130,11 +130,12 @@ fn lever(lever: &crate::experiment::capacity::Lever) -> LeverBody {
     }
 }
 
-/// Margins of an unstable point are withheld: they are only the length of the run.
+/// Margins of a point that is not stable are withheld: they are only the length of the run.
 fn looked(load: f64, point: &Point) -> Looked {
-    let margins = match point.stability.verdict {
-        Verdict::Unstable => Vec::new(),
-        _ => objective::margins(&point.scenario.workload.classes, &point.runs),
+    let margins = if fold::shows_latency(point) {
+        objective::margins(&point.scenario.workload.classes, &point.runs)
+    } else {
+        Vec::new()
     };
     Looked {
         load,

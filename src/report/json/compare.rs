@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::curve::Interval;
 use super::{SCHEMA_VERSION, Subject, pretty, subject};
 use crate::experiment::compare::{Change, Comparison};
+use crate::report::format::scaled;
 
 #[derive(Serialize)]
 struct CompareFile {
@@ -25,6 +26,9 @@ struct RowBody {
     a: Interval,
     b: Interval,
     difference: Interval,
+    /// The same in per cent of A's value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference_percent: Option<Interval>,
     change: &'static str,
 }
 
@@ -49,6 +53,7 @@ pub fn comparison(comparison: &Comparison) -> Result<String, serde_json::Error> 
                 a: Interval::from(&row.a),
                 b: Interval::from(&row.b),
                 difference: Interval::from(&row.difference),
+                difference_percent: row.relative().map(|relative| Interval::from(&scaled(&relative, 100.0))),
                 change: match row.change {
                     Change::Better => "better",
                     Change::Worse => "worse",

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::columns;
-use crate::experiment::plan::{Demand, Plan};
+use crate::experiment::plan::{Demand, Plan, ProfileError};
 use crate::report::json::SCHEMA_VERSION;
 
 /// The plan as JSON; a value that is absent has no key. Candidates have the keys of `plan.csv`.
@@ -43,10 +43,23 @@ pub fn json(plan: &Plan) -> Result<String, serde_json::Error> {
             "gpus": other.other_gpus,
         })).collect::<Vec<_>>(),
     });
+    body["profile_errors"] = plan.profile_errors.iter().map(profile_error).collect();
     if let Value::Object(entries) = &mut body {
         entries.retain(|_, value| !value.is_null());
     }
     Ok(serde_json::to_string_pretty(&body)? + "\n")
+}
+
+fn profile_error(of: &ProfileError) -> Value {
+    json!({
+        "model": of.candidate.model,
+        "gpu": of.candidate.gpu,
+        "tensor_parallel_size": of.candidate.tensor_parallel_size,
+        "error": of.error,
+        "gpus": of.gpus,
+        "gpus_if_longer": of.gpus_if_longer,
+        "gpus_if_shorter": of.gpus_if_shorter,
+    })
 }
 
 fn demand(demand: Demand) -> Value {

@@ -7,9 +7,9 @@ use crate::experiment::plan::{Economics, Misfit, Outcome, Plan, Row};
 use crate::report::format::{ABSENT, count, number};
 use crate::report::table::{Columns, Look, MAX_WIDTH, Tone, labelled, wrapped};
 
-/// The plan as text. `today` is the year and month against which prices are old; `None`: ages are left out.
+/// The plan as text.
 #[must_use]
-pub fn table(plan: &Plan, today: Option<(u32, u32)>, look: Look) -> String {
+pub fn table(plan: &Plan, look: Look) -> String {
     let mut lines = Vec::new();
     if let Some(template) = &plan.template {
         let text = format!("ASSUMED, because nothing was said: {}", template.in_words());
@@ -29,7 +29,7 @@ pub fn table(plan: &Plan, today: Option<(u32, u32)>, look: Look) -> String {
         lines.extend(of_model(plan, &rows, look));
     }
     lines.push(String::new());
-    lines.extend(footnotes(plan, today));
+    lines.extend(footnotes(plan, look.today));
     lines.join("\n") + "\n"
 }
 
@@ -135,6 +135,10 @@ fn footnotes(plan: &Plan, today: Option<(u32, u32)>) -> Vec<String> {
         let label = if position == 0 { "other lengths" } else { "" };
         lines.extend(labelled(label, &words::other_lengths(other)));
     }
+    for (position, of) in plan.profile_errors.iter().enumerate() {
+        let label = if position == 0 { "profile error" } else { "" };
+        lines.extend(labelled(label, &words::profile_error(of)));
+    }
     for (label, text) in misfits(&plan.misfits) {
         lines.extend(labelled(&label, &text));
     }
@@ -168,7 +172,7 @@ const STATISTICS: &str = "5 replications a fleet, 15 where a bound does not hold
 95 % bound of every objective holds and the rate is below the lower bound of its saturated throughput";
 const JOB_STATISTICS: &str = "5 replications of a saturated replica; fleets are sized by the 95 % lower bound of its \
 throughput, hours are by its mean, without ramp and drain";
-const ERROR: &str = "The error of the step-time profiles is not in these bounds: `knee list profiles`";
+const ERROR: &str = "The error of the step-time profiles is not in these bounds";
 
 /// Candidates that cannot run, those of one model on one GPU with the same reason together.
 fn misfits(misfits: &[Misfit]) -> Vec<(String, String)> {

@@ -1,8 +1,11 @@
 //! What a plan says in sentences.
 
 use super::View;
-use crate::experiment::plan::{Candidate, Demand, Economics, JobFleet, OtherLengths, Plan, PlanPrice, Row};
+use crate::experiment::plan::{
+    Candidate, Demand, Economics, JobFleet, OtherLengths, Plan, PlanPrice, ProfileError, Row,
+};
 use crate::report::format::{chosen, count, counted, number, percent};
+use crate::report::money;
 
 /// `h100-sxm x2 fp8 max_num_seqs=256`.
 pub(crate) fn configuration(row: &Row) -> String {
@@ -150,16 +153,33 @@ pub(super) fn other_lengths(other: &OtherLengths) -> String {
     )
 }
 
+/// How far the answer moves with the profile's error.
+pub(super) fn profile_error(of: &ProfileError) -> String {
+    let Candidate { model, gpu, tensor_parallel_size, .. } = &of.candidate;
+    let name = format!("{model} on {gpu} x{tensor_parallel_size}");
+    let Some(error) = of.error else {
+        return format!(
+            "{name}: its profile was never scored on measurements it had not seen: how far is not known"
+        );
+    };
+    let gpus = |gpus: Option<u32>| gpus.map_or("no fleet".to_owned(), |gpus| counted(u64::from(gpus), "GPU"));
+    format!(
+        "{name}: {} if steps are {} % shorter, {} if they are as much longer (the largest held-out error of its \
+         profile); {} as it is",
+        gpus(of.gpus_if_shorter),
+        percent(error),
+        gpus(of.gpus_if_longer),
+        count(u64::from(of.gpus))
+    )
+}
+
 /// Where a price is from and how old it is in the month `today` (year and month).
 pub(super) fn price(gpu: &str, price: &PlanPrice, today: Option<(u32, u32)>) -> String {
     let usd = price.usd_per_gpu_hour;
     let Some(listed) = &price.listed else {
         return format!("{gpu} ${usd:.2} per GPU-hour (the scenario)");
     };
-    let age = today
-        .and_then(|(year, month)| listed.age_months(year, month))
-        .map_or(String::new(), |months| format!(", {} old", counted(u64::from(months), "month")));
-    format!("{gpu} ${usd:.2} per GPU-hour ({}{age})", listed.date)
+    format!("{gpu} ${usd:.2} per GPU-hour ({}{})", listed.date, money::age(&listed.date, today))
 }
 
 /// `41 %` of room.

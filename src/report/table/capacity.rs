@@ -4,7 +4,7 @@ use super::{Columns, Look, MAX_WIDTH, Tone, headline, labelled, wrapped};
 use crate::experiment::capacity::{Aim, Capacity, Lever, LeverOutcome, Setting, Tuning};
 use crate::experiment::{Point, SloVerdict, Verdict, objective};
 use crate::report::format::{self, ABSENT, chosen, interval, number};
-use crate::report::{provenance, reading};
+use crate::report::{fold, provenance, reading};
 
 /// The whole answer of a capacity search.
 #[must_use]
@@ -72,9 +72,9 @@ fn rows(capacity: &Capacity, look: Look) -> Vec<String> {
     lines.iter().enumerate().map(|(place, line)| look.paint(tone(place), line)).collect()
 }
 
-/// The largest value over its limit; withheld where the backlog grows.
+/// The largest value over its limit; withheld where the backlog grows, or may.
 fn worst(point: &Point) -> String {
-    if point.stability.verdict == Verdict::Unstable {
+    if !fold::shows_latency(point) {
         return ABSENT.to_owned();
     }
     let margins = objective::margins(&point.scenario.workload.classes, &point.runs);

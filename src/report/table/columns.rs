@@ -4,6 +4,7 @@ use super::{Columns, MAX_WIDTH};
 use crate::experiment::{self, Estimate, Point, SloVerdict, SweepResult};
 use crate::report::fold::{self, Part};
 use crate::report::format::{self, ABSENT, axis_value, chosen, interval, percent};
+use crate::report::rank::Ranked;
 use crate::report::{grid, money, reading};
 use crate::workload::Metric;
 
@@ -12,6 +13,8 @@ use crate::workload::Metric;
 pub(super) struct Row<'a> {
     pub point: &'a Point,
     part: Part,
+    /// The point's place in the sweep.
+    position: usize,
     /// What concerns the whole point stands only on its first line.
     first: bool,
 }
@@ -32,9 +35,20 @@ struct Column {
 }
 
 /// The lines of the table and, below its header, the row that each of them shows.
-pub(super) fn table(result: &SweepResult) -> (Vec<String>, Vec<Row<'_>>) {
+pub(super) fn table<'a>(result: &'a SweepResult, ranked: &Ranked) -> (Vec<String>, Vec<Row<'a>>) {
     let rows = rows(result);
     let mut columns = columns(result);
+    if *ranked != Ranked::default() {
+        let marks: Vec<String> = (0..result.points.len()).map(|at| ranked.mark(at)).collect();
+        columns.insert(
+            0,
+            of_part(
+                "\nbest",
+                NEVER,
+                move |row| if row.first { marks[row.position].clone() } else { String::new() },
+            ),
+        );
+    }
     loop {
         let header: Vec<String> = columns.iter().map(|column| column.header.clone()).collect();
         let mut table = Columns::words_last(&header, 0);
@@ -56,11 +70,11 @@ fn rows(result: &SweepResult) -> Vec<Row<'_>> {
         0 | 1 => vec![Part::All],
         classes => (0..classes).map(Part::Class).collect(),
     };
-    let of_point = |point| {
-        let row = move |(position, part)| Row { point, part, first: position == 0 };
+    let of_point = |(position, point)| {
+        let row = move |(line, part)| Row { point, part, position, first: line == 0 };
         parts(point).into_iter().enumerate().map(row).collect::<Vec<_>>()
     };
-    result.points.iter().flat_map(of_point).collect()
+    result.points.iter().enumerate().flat_map(of_point).collect()
 }
 
 /// A column about a class, or about all requests where there is but one.

@@ -6,6 +6,9 @@ use crate::experiment::compare::{Change, Comparison, Row};
 use crate::report::format::{ABSENT, interval};
 use crate::report::provenance;
 
+/// A difference whose whole interval is below this share of the value is said to be small.
+const SMALL: f64 = 0.01;
+
 /// The whole answer of a comparison.
 #[must_use]
 pub fn comparison(comparison: &Comparison, look: Look) -> String {
@@ -45,10 +48,16 @@ fn cells(row: &Row) -> [String; 7] {
             half_width: relative.half_width.map(|half_width| half_width * 100.0),
         })
     });
-    let change = match row.change {
-        Change::Better => "better",
-        Change::Worse => "worse",
-        Change::NoneShown => "no difference shown",
+    // A difference may be certain and yet of no consequence.
+    let small = row.relative().is_some_and(|relative| {
+        relative.half_width.is_some_and(|half_width| relative.mean.abs() + half_width < SMALL)
+    });
+    let change = match (row.change, small) {
+        (Change::Better, false) => "better",
+        (Change::Better, true) => "better, by under 1 %",
+        (Change::Worse, false) => "worse",
+        (Change::Worse, true) => "worse, by under 1 %",
+        (Change::NoneShown, _) => "no difference shown",
     };
     [
         row.metric.clone(),

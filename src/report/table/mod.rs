@@ -26,6 +26,8 @@ const LABEL_WIDTH: usize = 17;
 pub struct Look {
     /// ANSI colours: only on a terminal that wants them.
     pub colour: bool,
+    /// Year and month against which prices are old; `None`: ages are left out.
+    pub today: Option<(u32, u32)>,
 }
 
 /// A line's role, which decides its colour.

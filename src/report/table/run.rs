@@ -35,7 +35,7 @@ pub fn run(point: &Point, look: Look) -> String {
     lines.extend(step_made_of(point).into_iter().flat_map(|text| labelled("a mean step", &text)));
     lines.extend(labelled("limits", &limits(point)));
     lines.extend(verdict(point, look));
-    lines.extend(cost(point).into_iter().flat_map(|text| labelled("cost", &text)));
+    lines.extend(cost(point, look).into_iter().flat_map(|text| labelled("cost", &text)));
     lines.extend(objectives(point).into_iter().flat_map(|text| labelled("objectives", &text)));
     lines.extend(promises(point).iter().flat_map(|text| labelled("", text)));
     lines.push(String::new());
@@ -107,10 +107,15 @@ fn vllm_table(point: &Point) -> Vec<String> {
     lines.push("=".repeat(WIDTH));
     lines.extend(reading::refusals(std::slice::from_ref(point)));
     if !fold::shows_latency(point) {
-        lines.push(
-            "Latencies are withheld: in a system that does not keep up they are only the length of the run."
-                .into(),
-        );
+        let why = match point.stability.verdict {
+            Verdict::Undecided => {
+                "Latencies are withheld: whether the system keeps up is undecided; longer runs may tell."
+            }
+            _ => {
+                "Latencies are withheld: in a system that does not keep up they are only the length of the run."
+            }
+        };
+        lines.push(why.into());
     }
     lines
 }
@@ -299,7 +304,7 @@ fn objectives(point: &Point) -> Option<String> {
 }
 
 /// What a finite batch takes as a whole, and a million of its output tokens.
-fn cost(point: &Point) -> Option<String> {
+fn cost(point: &Point, look: Look) -> Option<String> {
     let job = money::job(point)?;
     let gpus = point.scenario.gpus;
     if gpus == 0 {
@@ -318,7 +323,7 @@ fn cost(point: &Point) -> Option<String> {
                 ", {} for the job; {} per M output tokens ({})",
                 money::usd(&job),
                 money::usd(&tokens),
-                price.in_words()
+                price.in_words(look.today)
             );
         }
         _ => text += "; no price known: set cost.gpu_hour_usd",

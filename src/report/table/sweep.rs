@@ -4,17 +4,23 @@ use super::columns::{shown, table};
 use super::{Columns, Look, MAX_WIDTH, Tone, headline, labelled, wrapped};
 use crate::experiment::{CurveReading, Estimate, Point, SloVerdict, SweepResult, Verdict};
 use crate::report::format::{self, ABSENT, chosen, interval};
+use crate::report::rank::Ranked;
 use crate::report::{grid, money, provenance, reading};
 
 /// The whole answer of a sweep.
 #[must_use]
-pub fn sweep(result: &SweepResult, look: Look) -> String {
+pub fn sweep(result: &SweepResult, ranked: &Ranked, look: Look) -> String {
     let scenarios = provenance::scenarios(result);
     let mut lines = headline(&scenarios, &provenance::arrivals_of(&scenarios), look);
     lines.push(String::new());
-    lines.extend(rows(result, look));
+    lines.extend(rows(result, ranked, look));
     lines.push(String::new());
-    let notes = notes(result);
+    let best = best(result, ranked);
+    if !best.is_empty() {
+        lines.extend(best);
+        lines.push(String::new());
+    }
+    let notes = notes(result, look);
     if !notes.is_empty() {
         lines.extend(notes);
         lines.push(String::new());
@@ -32,8 +38,22 @@ pub fn sweep(result: &SweepResult, look: Look) -> String {
     lines.join("\n") + "\n"
 }
 
-fn rows(result: &SweepResult, look: Look) -> Vec<String> {
-    let (lines, rows) = table(result);
+/// The points that stand out, in words.
+fn best(result: &SweepResult, ranked: &Ranked) -> Vec<String> {
+    let name = |at: &usize| grid::name(&result.axes, None, &result.points[*at].coordinates);
+    let mut lines = Vec::new();
+    for (rank, at) in ranked.top.iter().enumerate() {
+        lines.extend(labelled(if rank == 0 { "best" } else { "" }, &format!("{}. {}", rank + 1, name(at))));
+    }
+    if !ranked.pareto.is_empty() {
+        let names: Vec<String> = ranked.pareto.iter().map(name).collect();
+        lines.extend(labelled("frontier *", &names.join("; ")));
+    }
+    lines
+}
+
+fn rows(result: &SweepResult, ranked: &Ranked, look: Look) -> Vec<String> {
+    let (lines, rows) = table(result, ranked);
     // Every row is one line, so the last lines of the table are the rows in order.
     let first_row = lines.len().saturating_sub(rows.len());
     let tone = |position: usize| match position.checked_sub(first_row).and_then(|row| rows.get(row)) {
@@ -52,7 +72,7 @@ fn tone(point: &Point) -> Tone {
 }
 
 /// What the rows cannot say: what was refused and why, the price behind the dollars.
-fn notes(result: &SweepResult) -> Vec<String> {
+fn notes(result: &SweepResult, look: Look) -> Vec<String> {
     let mut lines = Vec::new();
     for text in reading::refusals(&result.points) {
         lines.extend(labelled("refused", &text));
@@ -60,7 +80,7 @@ fn notes(result: &SweepResult) -> Vec<String> {
     if reading::curve(result).is_none() {
         let mut prices: Vec<String> = Vec::new();
         for price in result.points.iter().filter_map(|point| money::price(&point.scenario)) {
-            let words = price.in_words();
+            let words = price.in_words(look.today);
             if !prices.contains(&words) {
                 prices.push(words);
             }
@@ -129,7 +149,8 @@ fn readings(result: &SweepResult, reading: &CurveReading, look: Look) -> Vec<Str
         let mut text = format!("{tokens} output tokens per GPU-hour {place}");
         match (economics.usd_per_million_output_tokens, economics.price) {
             (Some(usd), Some(price)) => {
-                text += &format!("; {} per M output tokens ({})", money::usd(&usd), price.in_words());
+                text +=
+                    &format!("; {} per M output tokens ({})", money::usd(&usd), price.in_words(look.today));
             }
             _ => text += "; no price known: set cost.gpu_hour_usd",
         }
