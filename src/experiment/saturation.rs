@@ -22,6 +22,8 @@ use crate::workload::{Arrivals, Workload};
 /// The most requests of a saturated run of one replica, and the fewest that say anything.
 const MOST: u64 = 20_000;
 const FEWEST: u64 = 2_000;
+/// Replications unless one was asked for, which has no interval: that of two or three is too wide to decide.
+const FEWEST_REPLICATIONS: u32 = 5;
 /// How far above the throughput of a burst the saturating load is.
 const OVERLOAD: f64 = 1.25;
 
@@ -36,7 +38,7 @@ pub struct Saturation {
     pub point: Point,
 }
 
-/// Saturates `scenario`: same classes, replicas and replications. `None` for a recorded load, whose
+/// Saturates `scenario`: same classes and replicas, at least as many replications. `None` for a recorded load, whose
 /// requests are not a sample of anything else, and where nothing completes.
 ///
 /// # Errors
@@ -61,7 +63,11 @@ pub fn saturate(scenario: &Scenario) -> Result<Option<Saturation>, EngineError> 
     let mut overloaded = with_load(scenario, Arrivals::Poisson { rate_per_s }, requests, RunMode::Steady);
     // The first half fills the system, the second is measured.
     overloaded.run.warmup = Warmup::Seconds(0.5 * requests as f64 / rate_per_s);
-    let runs = replicate(&overloaded, Vec::new(), scenario.run.replications)?;
+    let replications = match scenario.run.replications {
+        1 => 1,
+        asked => asked.max(FEWEST_REPLICATIONS),
+    };
+    let runs = replicate(&overloaded, Vec::new(), replications)?;
     let rates: Vec<f64> = runs.iter().map(|run| run.all.completed_per_s).collect();
     let Some(completed_per_s) = Estimate::of(&rates) else {
         return Ok(None);

@@ -131,7 +131,7 @@ fn mean_of(evidence: &[&StabilityEvidence], of: impl Fn(&StabilityEvidence) -> f
 pub fn wanders(point: &Point) -> bool {
     let evidence: Vec<&StabilityEvidence> = point.runs.iter().map(|run| &run.evidence).collect();
     point.scenario.run.mode == RunMode::Steady
-        && point.stability.verdict != Verdict::Unstable
+        && point.stability.verdict == Verdict::Stable
         && batch_correlation(&evidence) > BATCH_CORRELATION
 }
 

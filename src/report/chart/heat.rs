@@ -103,7 +103,9 @@ pub fn heat(result: &SweepResult) -> Option<Picture> {
     );
     let promised = result.points.iter().any(|point| point.slo != SloVerdict::NoObjectives);
     let meaning = if promised { "; bold: objectives met" } else { "" };
-    let note = format!("{}{meaning}", quantity.name);
+    let withheld = result.points.iter().any(|point| (quantity.of)(point).is_none());
+    let shade = if withheld { "; shaded: not stable" } else { "" };
+    let note = format!("{}{meaning}{shade}", quantity.name);
     picture.text((RIGHT, TOP - 26.0), note, look(LABEL_SIZE, GREY, Anchor::Right));
     picture.line(vec![(left_edge, BOTTOM), (RIGHT, BOTTOM)], FAINT, 1.5);
     Some(picture)
