@@ -50,9 +50,13 @@ fn every_shipped_file_reads() {
         catalog.model(&name, here()).unwrap();
     }
     for name in catalog.profile_names() {
-        let gpu = name.strip_suffix("-vllm").expect("profiles are named gpu-engine");
+        let engines = ["vllm", "sglang", "tensorrt-llm"].into_iter();
+        let (gpu, engine) = engines
+            .filter_map(|engine| Some((name.strip_suffix(engine)?.strip_suffix('-')?, engine)))
+            .next()
+            .expect("profiles are named gpu-engine");
         let gpu = catalog.hardware(gpu).unwrap();
-        assert_eq!(catalog.profile(&name, &gpu, "vllm", Dtype::Bf16, here()).unwrap().gpu, gpu.name);
+        assert_eq!(catalog.profile(&name, &gpu, engine, Dtype::Bf16, here()).unwrap().gpu, gpu.name);
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn fit(
         .filter(|p| ALWAYS.contains(p) || also.contains(p) || is_told_by_sizes(*p, cells))
         .collect();
     let mut parameters: Vec<Fitted> = Vec::new();
-    let first: Vec<f64> = tried.iter().map(|p| libm::log(p.prior(&prior))).collect();
+    let first: Vec<f64> = tried.iter().map(|p| libm::log(p.start(&prior))).collect();
     // A loaded chip sustains less than its kernels reach, by how much is not known.
     let mut starts: Vec<Vec<f64>> = COMPUTE_STARTS
         .iter()
@@ -249,12 +249,17 @@ impl<'a> Simulations<'a> {
 /// `values` with every step `factor` times as long, as far as peaks allow.
 fn scaled(values: &ProfileValues, factor: f64) -> ProfileValues {
     let mut scaled = values.clone();
-    for fraction in
-        [&mut scaled.compute, &mut scaled.memory, &mut scaled.kv_memory, &mut scaled.attention_compute]
-    {
+    for fraction in [
+        &mut scaled.compute,
+        &mut scaled.memory,
+        &mut scaled.kv_memory,
+        &mut scaled.fp8_kv_memory,
+        &mut scaled.attention_compute,
+    ] {
         *fraction = (*fraction / factor).min(1.0);
     }
     scaled.overhead_per_layer_s *= factor;
+    scaled.prefill_launch_per_layer_s *= factor;
     scaled.per_sequence_s *= factor;
     for point in &mut scaled.all_reduce {
         point.startup_s *= factor;
