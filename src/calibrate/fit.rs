@@ -8,7 +8,7 @@ use super::least_squares::{Minimum, Problem, minimise};
 use super::parameter::Parameter;
 use super::uncertainty::standard_errors;
 use super::{CalibrateError, Fitted, Status};
-use crate::catalog::{Hardware, ProfileValues};
+use crate::catalog::{Hardware, ModelKind, ProfileValues};
 use crate::experiment::Progress;
 use crate::validate::{Cell, Family, Figure, Figures, Load, MeasurementError, Scored};
 
@@ -43,6 +43,7 @@ pub(super) fn fit(
     let mut tried: Vec<Parameter> = Parameter::ALL
         .into_iter()
         .filter(|p| ALWAYS.contains(p) || also.contains(p) || is_told_by_sizes(*p, cells))
+        .filter(|p| *p != Parameter::ExpertMemory || has_experts(cells))
         .collect();
     let mut parameters: Vec<Fitted> = Vec::new();
     let first: Vec<f64> = tried.iter().map(|p| libm::log(p.start(&prior))).collect();
@@ -126,6 +127,12 @@ fn is_told_by_sizes(parameter: Parameter, cells: &[Cell]) -> bool {
     }
     let sizes: BTreeSet<u32> = cells.iter().map(|cell| cell.serving().tensor_parallel_size).collect();
     sizes.len() > 1 && !cells[0].serving().hardware.kernels.all_reduce.is_empty()
+}
+
+/// Cells that are fitted together are of one kind of model.
+fn has_experts(cells: &[Cell]) -> bool {
+    let serving = cells[0].serving();
+    serving.model.weights(serving.weight_dtype).kind == ModelKind::MixtureOfExperts
 }
 
 /// How little a parameter is known: its standard error as a share of the larger of value and prior.

@@ -9,6 +9,8 @@ pub enum Parameter {
     Compute,
     /// b: weight streaming.
     Memory,
+    /// Reading routed experts, over dense matrices.
+    ExpertMemory,
     /// h: tokens at which GEMMs reach half of their compute.
     HalfTokens,
     /// `b_kv`: reading KV.
@@ -35,9 +37,10 @@ use Parameter::*;
 
 impl Parameter {
     /// All of them, in a profile's order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Compute,
         Memory,
+        ExpertMemory,
         HalfTokens,
         KvMemory,
         Fp8KvMemory,
@@ -56,6 +59,7 @@ impl Parameter {
         match self {
             Compute => "compute",
             Memory => "memory",
+            ExpertMemory => "expert_memory",
             HalfTokens => "half_tokens",
             KvMemory => "kv_memory",
             Fp8KvMemory => "fp8_kv_memory",
@@ -92,6 +96,7 @@ impl Parameter {
     pub const fn bounds(self) -> (f64, f64) {
         match self {
             Compute | Memory | KvMemory | Fp8KvMemory | AttentionCompute => (0.01, 1.0),
+            ExpertMemory => (0.1, 3.0),
             HalfTokens => (0.5, 1000.0),
             OverheadPerLayer => (1.0, 1000.0),
             PrefillLaunchPerLayer => (10.0, 5000.0),
@@ -106,7 +111,7 @@ impl Parameter {
     pub(super) const fn step(self) -> f64 {
         match self {
             Compute | Memory => 0.02,
-            KvMemory | Fp8KvMemory | AttentionCompute => 0.05,
+            ExpertMemory | KvMemory | Fp8KvMemory | AttentionCompute => 0.05,
             OverheadPerLayer | PrefillLaunchPerLayer | FrontEnd => 0.1,
             HalfTokens | PerSequence | AllReduceStartup | AllReduceBus => 0.2,
         }
@@ -118,6 +123,7 @@ impl Parameter {
         match self {
             Compute => values.compute,
             Memory => values.memory,
+            ExpertMemory => values.expert_memory,
             HalfTokens => values.half_tokens,
             KvMemory => values.kv_memory,
             Fp8KvMemory => values.fp8_kv_memory,
@@ -146,6 +152,7 @@ impl Parameter {
         match self {
             Compute => values.compute = value,
             Memory => values.memory = value,
+            ExpertMemory => values.expert_memory = value,
             HalfTokens => values.half_tokens = value,
             KvMemory => values.kv_memory = value,
             Fp8KvMemory => values.fp8_kv_memory = value,

@@ -122,6 +122,9 @@ pub struct ProfileValues {
     pub compute: f64,
     /// b: fraction of memory bandwidth when streaming weights.
     pub memory: f64,
+    /// Rate of reading the experts that random routing would touch, over that of dense matrices; above 1 where
+    /// routing prefers some experts, so that fewer are touched.
+    pub expert_memory: f64,
     /// h: tokens at which GEMMs reach half of `compute`; 0: at any number alike.
     pub half_tokens: f64,
     /// b_kv and e_a.
@@ -155,6 +158,8 @@ const FP8_OVER_BF16: f64 = 0.66;
 /// MXFP4 experts over bf16 GEMM efficiency: end-to-end fit of gpt-oss-120b on H200, .22 of the bf16
 /// peak against .82.
 const MXFP4_OVER_BF16: f64 = 0.27;
+/// Reading routed experts relative to dense matrices where it was not fitted: gpt-oss-120b on H200.
+const EXPERT_MEMORY: f64 = 0.78;
 /// Share of the fp8 efficiency that fp4 units reach of their doubled peak: a guess.
 const FP4_OVER_FP8: f64 = 0.75;
 
@@ -193,6 +198,7 @@ impl Hardware {
             models: None,
             compute,
             memory,
+            expert_memory: EXPERT_MEMORY,
             half_tokens,
             kv_memory: kernels.kv_memory,
             fp8_kv_memory: kernels.fp8_kv_memory.unwrap_or(kernels.kv_memory),
@@ -254,6 +260,7 @@ struct ValuesTable {
     versions: String,
     compute: f64,
     memory: f64,
+    expert_memory: Option<f64>,
     #[serde(default)]
     half_tokens: f64,
     kv_memory: f64,
@@ -333,6 +340,7 @@ fn read_values(table: &ValuesTable, file: &File) -> Result<ProfileValues, Catalo
         models: table.models,
         compute: fraction("compute", table.compute)?,
         memory: fraction("memory", table.memory)?,
+        expert_memory: file.positive("values.expert_memory", table.expert_memory.unwrap_or(EXPERT_MEMORY))?,
         half_tokens: file.not_negative("values.half_tokens", table.half_tokens)?,
         kv_memory: fraction("kv_memory", table.kv_memory)?,
         fp8_kv_memory: fraction("fp8_kv_memory", table.fp8_kv_memory.unwrap_or(table.kv_memory))?,

@@ -246,7 +246,7 @@ pub(super) struct CalibrateArgs {
     /// File for the fitted profile
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Parameters to fit besides compute, overheads and front end: memory, half_tokens,
+    /// Parameters to fit besides compute, overheads and front end: memory, expert_memory, half_tokens,
     /// kv_memory, fp8_kv_memory,
     /// attention_compute,
     /// prefill_launch_per_layer_us (all-reduces are fitted where several tensor-parallel sizes tell)

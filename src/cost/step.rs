@@ -23,8 +23,6 @@ use super::expert_parallel::Spread;
 use crate::catalog::{AllReduce, Attention, Dtype, Hardware, Mlp, Model, ProfileValues};
 use crate::units::{SimSpan, Tokens};
 
-/// Efficiency of reading routed experts relative to dense matrices (fitted: gpt-oss-120b on H200).
-const EXPERT_READ: f64 = 0.78;
 /// Activations travel and KV of computed heads is multiplied in bf16.
 const ACTIVATION_BYTES: f64 = 2.0;
 /// Untouched share of experts below which all count as touched.
@@ -139,7 +137,7 @@ impl StepCost {
         let head = f64::from(model.vocab_size) * f64::from(model.hidden_size);
         let (communication_s, communication_per_token_s) = all_reduce(model, hardware, profile, tp);
         let half_per_parameter_s = 2.0 * profile.half_tokens / compute;
-        let all_experts_s = weights.routed / (stream * EXPERT_READ);
+        let all_experts_s = weights.routed / (stream * profile.expert_memory);
         let dense = (parameters.active_in_layers() - parameters.routed_active) as f64;
         Self {
             window: model.window().unwrap_or(Tokens::MAX),
