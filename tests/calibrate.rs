@@ -42,6 +42,7 @@ fn truth(cell: &Cell) -> ProfileValues {
         overhead_per_layer_s: 60e-6,
         per_sequence_s: 25e-6,
         front_end_s: 8e-3,
+        throttle: 0.0,
         ..cell.serving().hardware.kernel_values(cell.serving().weight_dtype)
     }
 }

@@ -66,8 +66,8 @@ fn a_fitted_profile_is_preferred_and_says_how_good_it_is() {
     let h100 = catalog.hardware("h100-sxm").unwrap();
     let fitted = catalog.profile("auto", &h100, "vllm", Dtype::Bf16, here()).unwrap();
     assert_eq!(fitted.standing, Standing::Calibrated);
-    assert_eq!(fitted.values[0].compute, 0.6236);
-    assert!((fitted.values[0].overhead_per_layer_s * 40.0 - 1.689e-3).abs() < 1e-6);
+    assert_eq!(fitted.values[0].compute, 0.6755);
+    assert!((fitted.values[0].overhead_per_layer_s * 40.0 - 1.8776e-3).abs() < 1e-6);
     assert!(fitted.held_out_error.is_some());
     let a100 = catalog.hardware("a100-80-sxm").unwrap();
     let prior = catalog.profile("auto", &a100, "vllm", Dtype::Bf16, here()).unwrap();

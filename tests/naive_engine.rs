@@ -134,6 +134,8 @@ fn windowed_cost() -> StepCost {
 fn naive_equals_fast() {
     let mut costs = affine_costs();
     costs.push(windowed_cost());
+    costs.push(StepCost::affine(1e-3, 1e-3).with_throttle(0.3));
+    costs.push(windowed_cost().with_throttle(0.15));
     for seed in 0..seeds(3_000) {
         let scenario = Scenario::random(seed, &costs);
         assert_equal(seed, &scenario, &run_fast(&scenario));
@@ -146,6 +148,8 @@ fn naive_equals_fast() {
 fn naive_equals_fast_over_long_outputs() {
     let mut costs = affine_costs();
     costs.push(windowed_cost());
+    costs.push(StepCost::affine(5.3e-3, 210e-6).with_throttle(0.5));
+    costs.push(windowed_cost().with_throttle(0.15));
     for seed in 0..seeds(150) {
         let scenario = Scenario::random_long(seed, &costs);
         assert_equal(seed, &scenario, &run_fast(&scenario));

@@ -27,6 +27,8 @@ pub enum Parameter {
     PerSequence,
     /// fr.
     FrontEnd,
+    /// Share of compute that is lost while it never pauses.
+    Throttle,
     /// Start-up time of all-reduces, as a multiple of the hardware's.
     AllReduceStartup,
     /// Bus bandwidth of all-reduces, as a multiple of the hardware's.
@@ -37,7 +39,7 @@ use Parameter::*;
 
 impl Parameter {
     /// All of them, in a profile's order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Compute,
         Memory,
         ExpertMemory,
@@ -49,6 +51,7 @@ impl Parameter {
         PrefillLaunchPerLayer,
         PerSequence,
         FrontEnd,
+        Throttle,
         AllReduceStartup,
         AllReduceBus,
     ];
@@ -68,6 +71,7 @@ impl Parameter {
             PrefillLaunchPerLayer => "prefill_launch_per_layer_us",
             PerSequence => "per_sequence_us",
             FrontEnd => "front_end_ms",
+            Throttle => "throttle",
             AllReduceStartup => "all_reduce_startup",
             AllReduceBus => "all_reduce_bus",
         }
@@ -102,6 +106,7 @@ impl Parameter {
             PrefillLaunchPerLayer => (10.0, 5000.0),
             PerSequence => (0.5, 1000.0),
             FrontEnd => (0.1, 1000.0),
+            Throttle => (0.005, 0.5),
             AllReduceStartup | AllReduceBus => (0.05, 20.0),
         }
     }
@@ -113,7 +118,7 @@ impl Parameter {
             Compute | Memory => 0.02,
             ExpertMemory | KvMemory | Fp8KvMemory | AttentionCompute => 0.05,
             OverheadPerLayer | PrefillLaunchPerLayer | FrontEnd => 0.1,
-            HalfTokens | PerSequence | AllReduceStartup | AllReduceBus => 0.2,
+            Throttle | HalfTokens | PerSequence | AllReduceStartup | AllReduceBus => 0.2,
         }
     }
 
@@ -132,6 +137,7 @@ impl Parameter {
             PrefillLaunchPerLayer => values.prefill_launch_per_layer_s * 1e6,
             PerSequence => values.per_sequence_s * 1e6,
             FrontEnd => values.front_end_s * 1e3,
+            Throttle => values.throttle,
             AllReduceStartup | AllReduceBus => 1.0,
         }
     }
@@ -161,6 +167,7 @@ impl Parameter {
             PrefillLaunchPerLayer => values.prefill_launch_per_layer_s = value * 1e-6,
             PerSequence => values.per_sequence_s = value * 1e-6,
             FrontEnd => values.front_end_s = value * 1e-3,
+            Throttle => values.throttle = value,
             AllReduceStartup => scale(values, hardware, |point| point.startup_s *= value),
             AllReduceBus => scale(values, hardware, |point| point.bus_bytes_per_s *= value),
         }

@@ -91,6 +91,14 @@ impl File {
         Err(self.invalid(&format!("`{key}` is {value}; it is a fraction and must lie in (0, 1]")))
     }
 
+    /// `value` if it lies in [0, 1).
+    pub fn share(&self, key: &str, value: f64) -> Result<f64, CatalogError> {
+        if (0.0..1.0).contains(&value) {
+            return Ok(value);
+        }
+        Err(self.invalid(&format!("`{key}` is {value}; it is a share and must lie in [0, 1)")))
+    }
+
     /// `value` if it is finite and above zero.
     pub fn positive(&self, key: &str, value: f64) -> Result<f64, CatalogError> {
         if value > 0.0 && value.is_finite() {

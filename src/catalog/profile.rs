@@ -140,6 +140,9 @@ pub struct ProfileValues {
     pub per_sequence_s: f64,
     /// fr: HTTP and tokenising, before the engine sees the request.
     pub front_end_s: f64,
+    /// Share of `compute` that a power-limited chip loses while it multiplies without a pause, in [0, 1):
+    /// see [`crate::cost::Clock`].
+    pub throttle: f64,
     /// Overrides of the hardware's all-reduce points; empty: the hardware's.
     pub all_reduce: Vec<AllReduce>,
     /// Standing of these values (a profile may mix).
@@ -207,6 +210,7 @@ impl Hardware {
             prefill_launch_per_layer_s: 0.0,
             per_sequence_s: PRIOR_PER_SEQUENCE_S,
             front_end_s: PRIOR_FRONT_END_S,
+            throttle: 0.0,
             all_reduce: Vec::new(),
             standing: Standing::Estimated,
             note: format!(
@@ -271,6 +275,8 @@ struct ValuesTable {
     prefill_launch_per_layer_us: f64,
     per_sequence_us: f64,
     front_end_ms: f64,
+    #[serde(default)]
+    throttle: f64,
     #[serde(default)]
     all_reduce: Vec<AllReduceRow>,
     held_out_error: Option<String>,
@@ -353,6 +359,7 @@ fn read_values(table: &ValuesTable, file: &File) -> Result<ProfileValues, Catalo
         )?,
         per_sequence_s: time("per_sequence_us", table.per_sequence_us, 1e-6)?,
         front_end_s: time("front_end_ms", table.front_end_ms, 1e-3)?,
+        throttle: file.share("values.throttle", table.throttle)?,
         all_reduce: read_all_reduce(&table.all_reduce, file)?,
         standing: table.standing,
         note: table.note.clone(),

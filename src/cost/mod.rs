@@ -6,6 +6,7 @@
 //! the GPU's datasheet and a handful of calibrated figures, so they extend to models and GPUs that
 //! nobody measured.
 
+mod clock;
 mod expert_parallel;
 mod fit;
 mod memory;
@@ -14,6 +15,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+pub use clock::Clock;
 pub use fit::{Alternatives, alternatives};
 pub use memory::{MemoryBudget, MemoryInputs, memory_budget};
 pub use shape::{StepShape, window_pairs_x2};

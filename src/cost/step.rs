@@ -4,8 +4,9 @@
 //! the weights' compute type) and B (bytes/s), and fractions e, b, b_kv, e_a of them:
 //!
 //! ```text
-//! T = t0 + t_seq S + T_linear + T_head + T_attention + T_kv + T_communication
-//! T_linear = sqrt(Tc^2 + Tm^2)     Tc = 2 (P_active n + h P_touched(n)) / (p F e)     Tm = W(n) / (p B b)
+//! T = t0 + t_seq S + T_linear + T_head + T_attention + T_communication
+//! T_linear    = sqrt(Tc^2 + Tm^2)       Tc = 2 (P_active n + h P_touched(n)) / (p F e)     Tm = W(n) / (p B b)
+//! T_attention = sqrt(T_pairs^2 + T_kv^2)
 //! ```
 //!
 //! Weights are read once per step, whatever mix of prefill and decode it holds. Compute and weight
@@ -15,8 +16,12 @@
 //! the share 1 - (1 - k/E)^n, read less efficiently than dense matrices. A matrix with m rows of input
 //! computes at m / (m + h) of its best rate, so every matrix that is touched takes as long as h rows more.
 //! A step with prompt tokens that runs without CUDA graphs lasts at least as long as the host takes to
-//! launch it. Attention and KV terms are
-//! sums over the step's sequences and arrive summed in the [`StepShape`].
+//! launch it. Attention multiplies (T_pairs)
+//! and reads KV (T_kv), both sums over the step's sequences that arrive summed in the [`StepShape`]. One
+//! launch per layer serves the step's prompts, which multiply, and its decodes, which read, so the two
+//! overlap as those of the matrices do. (Held-out TPOT of a mixture of long prompts on Qwen3-14B, H100:
+//! 5.2 % with the 2-norm, 6.0 % with the sum; of Qwen3-32B on two RTX PRO 6000, fitted on another model:
+//! TTFT 0.3 and 0.9 %, TPOT 2.5 % both; max alone spoils the fit there.)
 
 use super::StepShape;
 use super::expert_parallel::Spread;
@@ -40,6 +45,8 @@ pub struct StepTerms {
     pub linear_memory_s: f64,
     pub head_s: f64,
     pub attention_s: f64,
+    /// The two parts that `attention_s` joins: multiplying alone and reading KV alone.
+    pub attention_compute_s: f64,
     pub kv_s: f64,
     pub communication_s: f64,
 }
@@ -54,7 +61,6 @@ impl StepTerms {
             + self.linear_s
             + self.head_s
             + self.attention_s
-            + self.kv_s
             + self.communication_s
     }
 }
@@ -65,6 +71,8 @@ impl StepTerms {
 pub struct StepCost {
     /// The model's sliding window; `Tokens::MAX` if it has none.
     window: Tokens,
+    /// Share of compute that is lost while it never pauses: see [`super::Clock`].
+    throttle: f64,
     overhead_s: f64,
     prefill_launch_s: f64,
     per_sequence_s: f64,
@@ -141,6 +149,7 @@ impl StepCost {
         let dense = (parameters.active_in_layers() - parameters.routed_active) as f64;
         Self {
             window: model.window().unwrap_or(Tokens::MAX),
+            throttle: profile.throttle,
             overhead_s: profile.overhead_per_layer_s * layers,
             prefill_launch_s: profile.prefill_launch_per_layer_s * layers,
             per_sequence_s: profile.per_sequence_s,
@@ -185,6 +194,7 @@ impl StepCost {
     pub const fn affine(constant_s: f64, per_token_s: f64) -> Self {
         Self {
             window: Tokens::MAX,
+            throttle: 0.0,
             overhead_s: constant_s,
             prefill_launch_s: 0.0,
             per_sequence_s: 0.0,
@@ -217,6 +227,7 @@ impl StepCost {
         assert!(factor > 0.0 && factor.is_finite(), "{factor} does not scale a duration");
         Self {
             window: self.window,
+            throttle: self.throttle,
             overhead_s: self.overhead_s * factor,
             prefill_launch_s: self.prefill_launch_s * factor,
             per_sequence_s: self.per_sequence_s * factor,
@@ -250,10 +261,38 @@ impl StepCost {
         self.window
     }
 
-    /// The terms of a step.
+    /// The share of compute that is lost while it never pauses.
+    #[must_use]
+    pub const fn throttle(&self) -> f64 {
+        self.throttle
+    }
+
+    /// The same on a chip that loses `throttle` of its compute while that never pauses.
+    ///
+    /// # Panics
+    /// Unless `throttle` is in [0, 1).
+    #[must_use]
+    pub fn with_throttle(mut self, throttle: f64) -> Self {
+        assert!((0.0..1.0).contains(&throttle), "{throttle} is not a share that can be lost");
+        self.throttle = throttle;
+        self
+    }
+
+    /// Seconds that the layers' matrices compute for `tokens`, at full clock.
+    pub(super) fn linear_compute_s(&self, tokens: u64) -> f64 {
+        self.linear_compute_per_token_s * tokens as f64
+    }
+
+    /// The terms of a step at full clock.
+    #[must_use]
+    pub fn terms(&self, shape: &StepShape) -> StepTerms {
+        self.terms_at(shape, 1.0)
+    }
+
+    /// The terms of a step when compute runs at `speed`, in (0, 1], of a cold chip's.
     #[must_use]
     #[inline]
-    pub fn terms(&self, shape: &StepShape) -> StepTerms {
+    pub fn terms_at(&self, shape: &StepShape, speed: f64) -> StepTerms {
         let tokens = f64::from(shape.tokens);
         let sequences = f64::from(shape.sequences);
         let mut linear_compute_s = self.linear_compute_per_token_s * tokens;
@@ -263,11 +302,20 @@ impl StepCost {
         let experts_read_s = self.experts_read_s(shape.tokens);
         let linear_memory_s = self.linear_memory_s + experts_read_s;
         linear_compute_s += self.linear_compute_half_s + self.experts_half_over_read * experts_read_s;
+        linear_compute_s /= speed;
         let head_s = if shape.sampled == 0 {
             0.0
         } else {
             norm(self.head_compute_per_row_s * f64::from(shape.sampled), self.head_memory_s)
         };
+        let attention_compute_s = self.attention.per_pair_x2_s * shape.prefill_pairs_x2 as f64
+            + self.attention.per_window_pair_x2_s * shape.prefill_window_pairs_x2 as f64
+            + self.attention.per_decode_context_s * shape.decode_context as f64
+            + self.attention.per_token_s * tokens;
+        let kv_s = self.kv.per_context_s * (shape.decode_context + shape.prefill_context) as f64
+            + self.kv.per_window_context_s
+                * (shape.decode_window_context + shape.prefill_window_context) as f64
+            + self.kv.per_sequence_s * sequences;
         let mut terms = StepTerms {
             overhead_s: self.overhead_s,
             sequences_s: self.per_sequence_s * sequences,
@@ -275,14 +323,9 @@ impl StepCost {
             linear_compute_s,
             linear_memory_s,
             head_s,
-            attention_s: self.attention.per_pair_x2_s * shape.prefill_pairs_x2 as f64
-                + self.attention.per_window_pair_x2_s * shape.prefill_window_pairs_x2 as f64
-                + self.attention.per_decode_context_s * shape.decode_context as f64
-                + self.attention.per_token_s * tokens,
-            kv_s: self.kv.per_context_s * (shape.decode_context + shape.prefill_context) as f64
-                + self.kv.per_window_context_s
-                    * (shape.decode_window_context + shape.prefill_window_context) as f64
-                + self.kv.per_sequence_s * sequences,
+            attention_s: attention(attention_compute_s, kv_s),
+            attention_compute_s,
+            kv_s,
             communication_s: self.communication_s + self.communication_per_token_s * tokens,
         };
         if shape.prefill_context > 0 {
@@ -298,22 +341,23 @@ impl StepCost {
         }
     }
 
-    /// How long a step takes, rounded to the nanosecond, at least 1 ns.
+    /// How long a step takes when compute runs at `speed` of a cold chip's, rounded to the nanosecond, at
+    /// least 1 ns.
     #[must_use]
     #[inline]
-    pub fn step_time(&self, shape: &StepShape) -> SimSpan {
-        to_span(self.terms(shape).total_s())
+    pub fn step_time(&self, shape: &StepShape, speed: f64) -> SimSpan {
+        to_span(self.terms_at(shape, speed).total_s())
     }
 
-    /// The price of steps in which `sequences` decode and nothing else happens.
+    /// The price of steps in which `sequences` decode and nothing else happens, at `speed`.
     #[must_use]
-    pub fn decode_only(&self, sequences: u32) -> DecodeCost {
+    pub fn decode_only(&self, sequences: u32, speed: f64) -> DecodeCost {
         let shape = StepShape { tokens: sequences, sequences, sampled: sequences, ..StepShape::default() };
-        let terms = self.terms(&shape);
+        let terms = self.terms_at(&shape, speed);
         DecodeCost {
             before_attention_s: terms.overhead_s + terms.sequences_s + terms.linear_s + terms.head_s,
             attention_per_context_s: self.attention.per_decode_context_s,
-            attention_s: terms.attention_s,
+            attention_compute_s: terms.attention_compute_s,
             kv_per_context_s: self.kv.per_context_s,
             kv_per_window_context_s: self.kv.per_window_context_s,
             kv_s: terms.kv_s,
@@ -328,8 +372,8 @@ impl StepCost {
 pub struct DecodeCost {
     before_attention_s: f64,
     attention_per_context_s: f64,
-    /// Of attention, and of KV reading, what does not depend on the contexts.
-    attention_s: f64,
+    /// Of multiplying, and of reading KV, what does not depend on the contexts.
+    attention_compute_s: f64,
     kv_per_context_s: f64,
     kv_per_window_context_s: f64,
     kv_s: f64,
@@ -343,11 +387,11 @@ impl DecodeCost {
     #[inline]
     pub fn step_time(&self, context: u64, window_context: u64) -> SimSpan {
         let context = context as f64;
-        let attention_s = self.attention_per_context_s * context + self.attention_s;
+        let attention_compute_s = self.attention_per_context_s * context + self.attention_compute_s;
         let kv_s = self.kv_per_context_s * context
             + self.kv_per_window_context_s * window_context as f64
             + self.kv_s;
-        to_span(self.before_attention_s + attention_s + kv_s + self.communication_s)
+        to_span(self.before_attention_s + attention(attention_compute_s, kv_s) + self.communication_s)
     }
 }
 
@@ -360,6 +404,13 @@ fn to_span(seconds: f64) -> SimSpan {
 fn norm(a: f64, b: f64) -> f64 {
     // Correctly rounded on every platform, so bytes do not depend on the machine.
     (a * a + b * b).sqrt()
+}
+
+/// Attention from what it multiplies and the KV it reads.
+#[inline]
+fn attention(compute_s: f64, kv_s: f64) -> f64 {
+    // Most steps only decode and multiply nothing to speak of: no root for those.
+    if compute_s == 0.0 { kv_s } else { norm(compute_s, kv_s) }
 }
 
 /// Seconds to read the experts that n tokens touch, for n = 0, 1, ... until practically all are; `all_s`

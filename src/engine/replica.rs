@@ -4,7 +4,7 @@ use super::batcher::{Batcher, Outputs, StepPlan};
 use super::config::LlmServer;
 use super::observer::{Finished, Observer, Rejection, Step};
 use super::sequence::Sequence;
-use crate::cost::StepCost;
+use crate::cost::{Clock, StepCost};
 use crate::units::{SimSpan, SimTime};
 use crate::workload::Request;
 
@@ -18,6 +18,7 @@ pub(super) struct Replica<'a> {
     id: u32,
     batcher: Batcher<'a>,
     cost: &'a StepCost,
+    clock: Clock,
     pipelined: bool,
     /// The step in flight and, if pipelined, the one composed behind it: they take turns in two plans.
     plans: [StepPlan; 2],
@@ -40,6 +41,7 @@ impl<'a> Replica<'a> {
             id,
             batcher: Batcher::new(&server.batcher, &server.kv, server.cost.window()),
             cost: &server.cost,
+            clock: Clock::new(&server.cost),
             pipelined,
             plans: [StepPlan::default(), StepPlan::default()],
             current: 0,
@@ -106,7 +108,7 @@ impl<'a> Replica<'a> {
     /// [`Replica::end_step`] would take one by one, without looking for what cannot happen. Takes one in
     /// any case, and returns when the last of them ended.
     fn coast(&mut self, horizon: SimTime, observer: &mut impl Observer) -> SimTime {
-        let cost = self.cost.decode_only(self.current().shape.sequences);
+        let mut cost = self.cost.decode_only(self.current().shape.sequences, self.clock.speed());
         loop {
             let now = self.end;
             self.report_step(observer);
@@ -118,7 +120,10 @@ impl<'a> Replica<'a> {
                 self.batcher.grow_older(&mut self.plans[self.current]);
                 self.blocks_used = self.batcher.blocks_used();
             }
-            let shape = &self.current().shape;
+            let shape = &self.plans[self.current].shape;
+            if self.clock.start_step(now, shape.tokens, self.cost) {
+                cost = self.cost.decode_only(shape.sequences, self.clock.speed());
+            }
             let (context, window_context) = (shape.decode_context, shape.decode_window_context);
             self.start = now;
             self.end = now + cost.step_time(context, window_context);
@@ -216,7 +221,9 @@ impl<'a> Replica<'a> {
 
     fn start(&mut self, now: SimTime) {
         self.start = now;
-        self.end = now + self.cost.step_time(&self.current().shape);
+        let shape = &self.plans[self.current].shape;
+        self.clock.start_step(now, shape.tokens, self.cost);
+        self.end = now + self.cost.step_time(shape, self.clock.speed());
         self.running = self.batcher.running.len;
         self.waiting = self.batcher.waiting_len();
         self.blocks_used = self.batcher.blocks_used();

@@ -46,13 +46,17 @@ fn largest(terms: &StepTerms) -> (&'static str, f64) {
     } else {
         "reading weights (memory bandwidth)"
     };
+    let attention = if terms.attention_compute_s > terms.kv_s {
+        "attention (compute)"
+    } else {
+        "reading the KV cache (memory bandwidth)"
+    };
     let parts = [
         ("host and launch overhead", terms.overhead_s),
         ("per-sequence overhead", terms.sequences_s),
         (linear, terms.linear_s),
         ("the output head", terms.head_s),
-        ("prefill attention", terms.attention_s),
-        ("reading the KV cache (memory bandwidth)", terms.kv_s),
+        (attention, terms.attention_s),
         ("communication between GPUs", terms.communication_s),
     ];
     let total = terms.total_s();

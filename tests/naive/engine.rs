@@ -204,7 +204,7 @@ impl<'a> Engine<'a> {
     /// Starts a composed step and, if scheduling is pipelined, composes the one after it.
     fn start(&mut self, plan: Plan, now: SimTime) {
         let shape = plan.shape(self.cost.window());
-        let end = now + self.cost.step_time(&shape);
+        let end = now + self.cost.step_time(&shape, self.speed(now));
         for row in &plan.rows {
             self.sequences[row.id].scheduled.get_or_insert(now);
         }
@@ -213,6 +213,30 @@ impl<'a> Engine<'a> {
         if self.batcher.async_scheduling && self.batcher.batching != Batching::Static {
             self.ahead = self.compose();
         }
+    }
+
+    /// How fast a power-limited chip computes in a step that starts `now`, from all that it has done: at
+    /// intervals of at least 0.1 s the share of time it computed enters an average over a second.
+    fn speed(&self, now: SimTime) -> f64 {
+        let (mut load, mut speed, mut tokens, mut reviewed) = (0.0, 1.0, 0, SimTime::ZERO);
+        if self.cost.throttle() == 0.0 {
+            return speed;
+        }
+        let starts = self.outcome.steps.iter().map(|step| (step.start, step.shape.tokens));
+        for (start, started) in starts.chain([(now, 0)]) {
+            let passed = start.since(reviewed);
+            if passed.as_nanos() >= 100_000_000 {
+                let all = StepShape { tokens, ..StepShape::default() };
+                let computed = self.cost.terms(&all).linear_compute_s;
+                let passed = passed.as_secs_f64();
+                let share = (computed / passed).min(1.0);
+                load = (load * 1.0 + share * passed) / (1.0 + passed);
+                speed = 1.0 - self.cost.throttle() * load;
+                (tokens, reviewed) = (0, start);
+            }
+            tokens += started;
+        }
+        speed
     }
 
     fn step_record(&self, plan: &Plan, shape: StepShape, start: SimTime, end: SimTime) -> StepRecord {

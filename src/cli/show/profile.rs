@@ -37,6 +37,13 @@ pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogE
             if let Some(kind) = values.models {
                 page.line("for", kind.name());
             }
+            if values.throttle > 0.0 {
+                let lost = number(values.throttle * 100.0);
+                page.line(
+                    "",
+                    format!("compute falls by up to {lost} % under sustained load (power-limited clock)"),
+                );
+            }
             if !values.note.is_empty() {
                 page.line("", &values.note);
             }

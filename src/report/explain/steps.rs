@@ -42,13 +42,12 @@ impl Resource {
     /// Seconds of a step that this resource accounts for; over all resources they add up to the step.
     #[must_use]
     pub fn seconds(self, terms: &StepTerms) -> f64 {
-        // linear = sqrt(compute² + memory²): each part's due is its share of the sum of squares.
-        let squares = terms.linear_compute_s.powi(2) + terms.linear_memory_s.powi(2);
-        let compute = if squares > 0.0 { terms.linear_compute_s.powi(2) / squares } else { 1.0 };
+        let linear = terms.linear_s * compute_share(terms.linear_compute_s, terms.linear_memory_s);
+        let attention = terms.attention_s * compute_share(terms.attention_compute_s, terms.kv_s);
         match self {
-            Self::Compute => terms.linear_s * compute + terms.attention_s,
-            Self::Weights => terms.linear_s * (1.0 - compute),
-            Self::Kv => terms.kv_s,
+            Self::Compute => linear + attention,
+            Self::Weights => terms.linear_s - linear,
+            Self::Kv => terms.attention_s - attention,
             Self::Head => terms.head_s,
             Self::Overhead => terms.overhead_s + terms.sequences_s,
             Self::Communication => terms.communication_s,
@@ -66,6 +65,12 @@ impl Resource {
         }
         largest
     }
+}
+
+/// The share of compute in sqrt(compute² + memory²): each part's due is its share of the sum of squares.
+fn compute_share(compute_s: f64, memory_s: f64) -> f64 {
+    let squares = compute_s.powi(2) + memory_s.powi(2);
+    if squares > 0.0 { compute_s.powi(2) / squares } else { 1.0 }
 }
 
 /// Name and share of every resource of a step, the largest first.
@@ -141,6 +146,13 @@ pub(super) fn notes(server: &LlmServer, serving: &Serving) -> Vec<String> {
         latency(server.front_end.as_secs_f64())
     )];
     if let Some(values) = values {
+        if values.throttle > 0.0 {
+            let lost = number(values.throttle * 100.0);
+            lines.extend(wrapped(&format!(
+                "Steps above are those of a cold chip: compute falls by up to {lost} % while it never pauses \
+                 (power-limited clock)."
+            ), MAX_WIDTH));
+        }
         lines.extend(wrapped(&format!(
             "Efficiencies ({}): compute {}, weights {}, KV {}, attention {} of the datasheet's peaks; {}.",
             provenance::standing(values.standing),
@@ -181,7 +193,8 @@ mod tests {
             linear_compute_s: 3.0,
             linear_memory_s: 4.0,
             head_s: 0.25,
-            attention_s: 0.125,
+            attention_s: 2.5,
+            attention_compute_s: 1.5,
             kv_s: 2.0,
             communication_s: 0.75,
         };
