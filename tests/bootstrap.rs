@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use knee::calibrate::{Fit, Options, Parameter, Status, calibrate};
 use knee::catalog::Catalog;
@@ -21,7 +21,7 @@ use knee::validate::{Cell, cells};
 const REFITS: u32 = 20;
 
 /// Qwen3-32B in bf16 under SGLang 0.5.1 on 2, 4 and 8 H100: 46 concurrency points.
-fn measured(data: &PathBuf) -> Vec<Cell> {
+fn measured(data: &Path) -> Vec<Cell> {
     let file = data.join("points/concurrency_curves.csv");
     let mut csv = csv::Reader::from_path(file).expect("curves");
     let header = csv.headers().expect("a header").clone();
@@ -65,7 +65,9 @@ fn measured(data: &PathBuf) -> Vec<Cell> {
 fn fit(cells: &[Cell]) -> Fit {
     // One cell is held out, so that no half is fitted besides.
     let mut cells = cells.to_vec();
-    cells.push(Cell { holdout: true, ..cells[0].clone() });
+    let mut held_out = cells[0].clone();
+    held_out.holdout = true;
+    cells.push(held_out);
     calibrate(&cells, &Options::default(), &Silent).expect("a fit").fits.remove(0)
 }
 
