@@ -4,7 +4,7 @@
 //! KNEE_DATA=... cargo test --release --test bootstrap -- --ignored --nocapture
 //! ```
 //!
-//! Takes minutes, so it is not among the default tests; docs/accuracy.md has its result.
+//! Takes minutes, so it is not among the default tests.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
