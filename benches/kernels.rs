@@ -147,6 +147,8 @@ fn one_replica(blocks: u32) -> System {
             kv: KvSpec { block_size: 16, blocks, state_blocks: 0, window: 0, window_blocks_per_token: 0.0 },
             cost: StepCost::affine(8e-3, 1e-5),
             front_end: SimSpan::ZERO,
+            pipeline: None,
+            speculation: None,
         })),
     }
 }

@@ -104,10 +104,12 @@ fn play(
     observer: &mut impl Observer,
 ) -> RunEnd {
     let server = LlmServer {
-        batcher: scenario.batcher.clone(),
-        kv: scenario.kv,
-        cost: scenario.cost.clone(),
-        front_end: scenario.front_end,
+        batcher: scenario.server.batcher.clone(),
+        kv: scenario.server.kv,
+        cost: scenario.server.cost.clone(),
+        front_end: scenario.server.front_end,
+        pipeline: None,
+        speculation: None,
     };
     let system = System { replicas, router, server: Server::Llm(Box::new(server)) };
     let until = RunUntil { requests: requests.len() as u64, time: SimTime::MAX, drain: true };
@@ -121,7 +123,7 @@ fn for_all(check: impl Fn(&Diary, &BatcherConfig, &Scenario)) {
             let router = ROUTERS[seed as usize % ROUTERS.len()];
             let mut diary = Diary::default();
             play(&scenario, requests.clone(), replicas, router, &mut diary);
-            check(&diary, &scenario.batcher, &scenario);
+            check(&diary, &scenario.server.batcher, &scenario);
         }
     }
 }
@@ -142,7 +144,7 @@ fn invariant_1_requests_are_conserved() {
 fn invariant_2_kv_blocks_never_exceed_the_pool_nor_sequences_their_slots() {
     for_all(|diary, batcher, scenario| {
         for &(.., running, blocks) in &diary.steps {
-            assert!(blocks <= scenario.kv.blocks && running <= batcher.max_num_seqs);
+            assert!(blocks <= scenario.server.kv.blocks && running <= batcher.max_num_seqs);
         }
     });
 }
@@ -167,7 +169,7 @@ fn invariant_4_littles_law_holds_on_every_path() {
         let classes = classes(&scenario);
         let mut recorder = Recorder::new(classes.iter().map(|class| &class.slo));
         let end = play(&scenario, requests, 2, RouterPolicy::LeastOutstanding, &mut recorder);
-        let front_end = scenario.front_end.as_secs_f64();
+        let front_end = scenario.server.front_end.as_secs_f64();
         let time_in_system: f64 =
             diary.finished.iter().map(|l| l.done.since(l.request.send).as_secs_f64()).sum::<f64>()
                 + front_end * diary.rejected.len() as f64;
@@ -177,7 +179,7 @@ fn invariant_4_littles_law_holds_on_every_path() {
             end,
             classes: &classes,
             replicas: 2,
-            blocks_per_replica: scenario.kv.blocks,
+            blocks_per_replica: scenario.server.kv.blocks,
             servers_per_replica: 1,
         });
         let in_system: f64 = summary.timeline.iter().map(|bin| bin.in_flight * bin.span_s).sum();
@@ -191,7 +193,7 @@ fn invariant_5_no_token_before_its_prefill_and_no_end_before_its_start() {
     for_all(|diary, _, scenario| {
         for life in &diary.finished {
             let Request { send, output_tokens, .. } = life.request;
-            assert!(life.scheduled >= send + scenario.front_end, "scheduled before it arrived");
+            assert!(life.scheduled >= send + scenario.server.front_end, "scheduled before it arrived");
             assert!(life.first_token > life.scheduled, "a token before its prefill");
             assert!(life.done >= life.first_token);
             assert!(output_tokens == 1 || life.done > life.first_token, "tokens out of thin air");
@@ -207,7 +209,7 @@ fn invariant_6_a_replica_with_work_works() {
         let mut diary = Diary::default();
         play(&scenario, requests, 1, RouterPolicy::RoundRobin, &mut diary);
         for life in &diary.finished {
-            let arrival = life.request.send + scenario.front_end;
+            let arrival = life.request.send + scenario.server.front_end;
             let mut free_since = SimTime::ZERO;
             for &(_, start, end, ..) in &diary.steps {
                 // An idle gap free_since..start: nobody may be inside the system in it.
@@ -227,7 +229,7 @@ fn invariant_6_a_replica_with_work_works() {
 #[test]
 fn invariant_7_a_static_batch_ends_together() {
     for (_, mut scenario, requests) in open_scenarios() {
-        scenario.batcher.batching = Batching::Static;
+        scenario.server.batcher.batching = Batching::Static;
         let mut diary = Diary::default();
         play(&scenario, requests, 1, RouterPolicy::RoundRobin, &mut diary);
         // Batches do not overlap: whoever is scheduled after another's start is done no earlier, unless
@@ -243,7 +245,7 @@ fn invariant_7_a_static_batch_ends_together() {
 
 fn classes(scenario: &Scenario) -> Vec<Class> {
     let one = Distribution::Constant { value: 1.0 };
-    (0..scenario.batcher.class_priority.len())
+    (0..scenario.server.batcher.class_priority.len())
         .map(|index| Class {
             name: format!("class {index}"),
             share: 1.0,

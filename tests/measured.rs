@@ -68,6 +68,8 @@ fn qwen3_14b_on_h100() -> System {
         max_num_seqs: seqs,
         max_num_batched_tokens: budget,
         tensor_parallel_size: 1,
+        pipeline_parallel_size: 1,
+        draft: None,
         gpu_memory_utilization: engine.gpu_memory_utilization,
         num_gpu_blocks_override: Some(18_038),
     });
@@ -87,6 +89,8 @@ fn qwen3_14b_on_h100() -> System {
         kv: memory.to_kv_spec(),
         cost: StepCost::new(&model, Dtype::Bf16, Dtype::Bf16, &hardware, values, 1, budget),
         front_end: SimSpan::from_secs_f64(values.front_end_s).expect("a time"),
+        pipeline: None,
+        speculation: None,
     };
     System { replicas: 1, router: RouterPolicy::RoundRobin, server: Server::Llm(Box::new(server)) }
 }

@@ -53,6 +53,8 @@ fn budget(server: &Server) -> MemoryBudget {
         max_num_seqs: server.max_num_seqs,
         max_num_batched_tokens: server.max_num_batched_tokens,
         tensor_parallel_size: server.tensor_parallel_size,
+        pipeline_parallel_size: 1,
+        draft: None,
         gpu_memory_utilization: server.gpu_memory_utilization,
         num_gpu_blocks_override: None,
     })
@@ -60,6 +62,28 @@ fn budget(server: &Server) -> MemoryBudget {
 
 fn off_percent(computed: f64, published: f64) -> f64 {
     100.0 * (computed / published - 1.0)
+}
+
+/// Two equal stages: the last one has the sampler's copies besides, so it has room for fewer blocks, and both get as
+/// many. Five of 6, 6, 7, 7 and 6 layers, hardly a sampler: one of 7.
+#[test]
+fn the_stage_with_room_for_the_fewest_blocks_decides() {
+    let catalog = Catalog::new(None);
+    let hardware = catalog.hardware("h100-sxm").unwrap();
+    let engine = catalog.engine("vllm", Some("0.23"), &hardware).unwrap();
+    let llama = model("llama-3.1-8b");
+    let inputs = MemoryInputs { max_num_seqs: 1024, ..inputs_on(&llama, &hardware, &engine) };
+    let whole = memory_budget(&inputs);
+    let halves = memory_budget(&MemoryInputs { pipeline_parallel_size: 2, ..inputs });
+    assert_eq!((halves.stage, halves.layers), (1, 16));
+    assert_eq!(halves.block_bytes * 2, whole.block_bytes);
+    // Half the layers and one of the two matrices at the ends.
+    assert_eq!(halves.weights * 2, whole.weights);
+    assert_eq!(halves.activations, whole.activations);
+    let few = MemoryInputs { pipeline_parallel_size: 5, max_num_seqs: 1, ..inputs };
+    let fifths = memory_budget(&few);
+    assert_eq!((fifths.stage, fifths.layers), (2, 7));
+    assert!(fifths.blocks > whole.blocks * 5);
 }
 
 #[test]
@@ -143,6 +167,8 @@ fn inputs_on<'a>(
         max_num_seqs: 256,
         max_num_batched_tokens: 8192,
         tensor_parallel_size: 1,
+        pipeline_parallel_size: 1,
+        draft: None,
         gpu_memory_utilization: 0.9,
         num_gpu_blocks_override: None,
     }

@@ -6,13 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use knee::catalog::{Catalog, Dtype};
-use knee::cost::StepCost;
+use knee::cost::{Pipeline, StepCost};
 use knee::engine::{
-    Client, Finished, LlmServer, Observer, Rejection, RouterPolicy, RunUntil, Server, Step, System, run,
+    Batching, Client, Finished, Observer, Rejection, RouterPolicy, RunUntil, Server, Speculation, Step,
+    System, run,
 };
 use knee::units::{SimSpan, SimTime, Tokens};
 use knee::workload::{Arrivals, Request, RequestStream, Trace, TraceFormat, Workload};
-use naive::{Load, Outcome, Record, Scenario, StepRecord, affine_costs};
+use naive::{Load, Outcome, Record, SEED, Scenario, StepRecord, affine_costs};
 
 /// Fills an [`Outcome`] from what the engine tells.
 #[derive(Default)]
@@ -105,16 +106,11 @@ fn run_under(scenario: &Scenario, client: &mut impl Client, requests: u64) -> Ou
     let system = System {
         replicas: 1,
         router: RouterPolicy::RoundRobin,
-        server: Server::Llm(Box::new(LlmServer {
-            batcher: scenario.batcher.clone(),
-            kv: scenario.kv,
-            cost: scenario.cost.clone(),
-            front_end: scenario.front_end,
-        })),
+        server: Server::Llm(Box::new(scenario.server.clone())),
     };
     let until = RunUntil { requests, time: SimTime::MAX, drain: true };
     let mut recorder = Recorder::default();
-    let end = run(&system, client, until, 1, 0, &mut recorder).expect("the clock suffices");
+    let end = run(&system, client, until, SEED, 0, &mut recorder).expect("the clock suffices");
     recorder.outcome.end = end.time;
     recorder.outcome.gaps_ns.sort_unstable();
     recorder.outcome
@@ -153,6 +149,39 @@ fn naive_equals_fast_over_long_outputs() {
     for seed in 0..seeds(150) {
         let scenario = Scenario::random_long(seed, &costs);
         assert_equal(seed, &scenario, &run_fast(&scenario));
+    }
+}
+
+/// The same through pipeline stages and with speculation.
+#[test]
+fn naive_equals_staged() {
+    let mut costs = affine_costs();
+    costs.push(windowed_cost());
+    costs.push(StepCost::affine(1e-3, 1e-3).with_throttle(0.3));
+    costs.push(windowed_cost().with_throttle(0.15));
+    for seed in 0..seeds(3_000) {
+        let scenario = Scenario::random_staged(seed, &costs);
+        assert_equal(seed, &scenario, &run_fast(&scenario));
+    }
+}
+
+/// One stage is no pipeline, and no drafts are no speculation: both engines of the product agree.
+#[test]
+fn staged_equals_fast() {
+    let mut costs = affine_costs();
+    costs.push(StepCost::affine(1e-3, 1e-3).with_throttle(0.3));
+    for seed in 0..seeds(1_000) {
+        let mut scenario = Scenario::random(seed, &costs);
+        if scenario.server.batcher.batching != Batching::Continuous {
+            continue;
+        }
+        let fast = run_fast(&scenario);
+        if scenario.server.batcher.async_scheduling {
+            scenario.server.speculation = Some(Speculation::new(0, 1.0, 0, None));
+        } else {
+            scenario.server.pipeline = Some(Pipeline::from_parts(vec![1], 0.0, 0.0));
+        }
+        assert_eq!(run_fast(&scenario), fast, "seed {seed}: {scenario:?}");
     }
 }
 

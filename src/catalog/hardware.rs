@@ -53,6 +53,8 @@ pub struct Kernels {
     pub fp8_derate: f64,
     /// All-reduce points (GPUs, start-up seconds, bus bytes/s), ascending in GPUs.
     pub all_reduce: Vec<AllReduce>,
+    /// Start-up of an all-reduce launched outside a CUDA graph, where measured.
+    pub eager_all_reduce_startup_s: Option<f64>,
     /// True where the figures are a prior from parts of the same generation.
     pub estimated: bool,
     pub source: String,
@@ -118,6 +120,7 @@ struct KernelsTable {
     bf16_derate: f64,
     fp8_derate: f64,
     all_reduce: Vec<AllReduceRow>,
+    eager_all_reduce_startup_us: Option<f64>,
     estimated: bool,
     source: String,
 }
@@ -174,6 +177,10 @@ fn read_kernels(table: KernelsTable, file: &File) -> Result<Kernels, CatalogErro
         bf16_derate: fraction("bf16_derate", table.bf16_derate)?,
         fp8_derate: fraction("fp8_derate", table.fp8_derate)?,
         all_reduce: read_all_reduce(&table.all_reduce, file)?,
+        eager_all_reduce_startup_s: table
+            .eager_all_reduce_startup_us
+            .map(|us| file.not_negative("kernels.eager_all_reduce_startup_us", us).map(|us| us * 1e-6))
+            .transpose()?,
         estimated: table.estimated,
         source: table.source,
     })

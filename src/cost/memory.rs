@@ -7,11 +7,16 @@
 //! That is vLLM's. SGLang's share holds weights and KV only, of the memory free before loading; in
 //! TensorRT-LLM the pool is a share of what weights, activations and the rest leave.
 //!
+//! Through a pipeline every stage holds its layers; the first also the embeddings, the last the head and the
+//! sampler's copies. vLLM gives all of them as many blocks as the stage has room for that has room for the
+//! fewest: the budget is that stage's.
+//!
 //! The activation peak is what the engine's profiling run allocates. With many sequences the sampler
 //! dominates it (several f32 copies of sequences x vocabulary, not divided by p); with few sequences and
 //! a large token budget the widest layer does. That is why more `max_num_seqs` can make a full GPU
 //! slower. The figures of an engine version are data (`calibration/engines`).
 
+use super::{Draft, stage_layers};
 use crate::catalog::{Dtype, EngineDefaults, Hardware, KvShare, Mlp, Model};
 use crate::kv::KvSpec;
 use crate::units::{Blocks, Bytes, Tokens};
@@ -28,6 +33,9 @@ pub struct MemoryInputs<'a> {
     pub max_num_seqs: u32,
     pub max_num_batched_tokens: Tokens,
     pub tensor_parallel_size: u32,
+    pub pipeline_parallel_size: u32,
+    /// Speculative decoding with a model that drafts.
+    pub draft: Option<&'a Draft>,
     pub gpu_memory_utilization: f64,
     /// Takes the number of blocks from a log instead of computing it.
     pub num_gpu_blocks_override: Option<Blocks>,
@@ -36,6 +44,9 @@ pub struct MemoryInputs<'a> {
 /// Where a GPU's memory goes, per GPU, and what is left for the KV cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryBudget {
+    /// The stage whose GPU this is, from 0, and how many layers it holds.
+    pub stage: u32,
+    pub layers: u32,
     pub total: Bytes,
     pub gpu_memory_utilization: f64,
     /// What the utilisation is a share of.
@@ -66,11 +77,42 @@ pub struct MemoryBudget {
 /// The memory budget of one GPU. Never fails: `kv_available` is negative if the model does not fit.
 #[must_use]
 pub fn memory_budget(inputs: &MemoryInputs<'_>) -> MemoryBudget {
+    let split = stage_layers(inputs.model.layer_count(), inputs.pipeline_parallel_size);
+    let last = split.len() - 1;
+    let stages = (0..).zip(&split).map(|(index, &layers)| Stage {
+        index,
+        layers,
+        share: f64::from(layers) / f64::from(inputs.model.layer_count()),
+        is_first: index == 0,
+        is_last: index as usize == last,
+    });
+    let budgets = stages.map(|stage| stage_budget(inputs, stage));
+    let tightest = budgets.min_by_key(|(fitting, budget)| (*fitting, budget.kv_available));
+    tightest.map_or_else(|| unreachable!("a pipeline has a stage"), |(_, budget)| budget)
+}
+
+/// A stage of a pipeline; without one, the only one.
+#[derive(Clone, Copy)]
+struct Stage {
+    index: u32,
+    layers: u32,
+    /// Of all layers.
+    share: f64,
+    is_first: bool,
+    is_last: bool,
+}
+
+/// The blocks that fit on a GPU of `stage`, and its budget.
+fn stage_budget(inputs: &MemoryInputs<'_>, stage: Stage) -> (u64, MemoryBudget) {
     let MemoryInputs { model, kv_dtype, hardware, engine, .. } = *inputs;
     let tp = inputs.tensor_parallel_size.max(1);
-    let weights = weight_bytes_per_gpu(model, inputs.weight_dtype, tp);
-    let activations = activation_bytes(inputs, tp);
-    let non_torch = if tp > 1 { engine.non_torch_tp_bytes } else { engine.non_torch_bytes };
+    // A draft model runs where tokens are sampled.
+    let draft = inputs.draft.filter(|_| stage.is_last);
+    let weights = weight_bytes_per_gpu(model, inputs.weight_dtype, tp, stage)
+        + draft.map_or(0, |draft| draft.weight_bytes(tp));
+    let activations = activation_bytes(inputs, tp, stage);
+    let several = tp > 1 || inputs.pipeline_parallel_size > 1;
+    let non_torch = if several { engine.non_torch_tp_bytes } else { engine.non_torch_bytes };
     let graphs = if engine.subtracts_graphs { engine.graph_estimate_bytes } else { 0 };
     let taken: f64 = [weights, activations, non_torch, graphs].map(|bytes| bytes as f64).iter().sum();
     let (memory, share) = (hardware.memory_bytes as f64, inputs.gpu_memory_utilization);
@@ -82,15 +124,21 @@ pub fn memory_budget(inputs: &MemoryInputs<'_>) -> MemoryBudget {
     let kv_available = libm::floor(kv_available) as i64;
 
     let block_size = engine.block_size.max(1);
+    let of_stage = |bytes: Bytes| {
+        if stage.share < 1.0 { libm::ceil(bytes as f64 * stage.share) as Bytes } else { bytes }
+    };
     let per_block = |bytes: Bytes| bytes.saturating_mul(u64::from(block_size));
-    let growing = per_block(model.growing_kv_bytes_per_token(kv_dtype, tp));
-    let windowed = per_block(model.window_kv_bytes_per_token(kv_dtype, tp));
-    let state = model.state_bytes_per_sequence(tp);
+    let drafted = draft.map_or(0, |draft| draft.kv_bytes_per_token(kv_dtype, tp));
+    let growing = per_block(of_stage(model.growing_kv_bytes_per_token(kv_dtype, tp)) + drafted);
+    let windowed = per_block(of_stage(model.window_kv_bytes_per_token(kv_dtype, tp)));
+    let state = of_stage(model.state_bytes_per_sequence(tp));
     let block_bytes = [growing, windowed, state].into_iter().find(|bytes| *bytes > 0).unwrap_or(1);
     let fitting = u64::try_from(kv_available).unwrap_or(0) / block_bytes;
     // Without growing layers a sequence's one growing block (see `to_kv_spec`) stands for its state.
     let state_blocks = if growing + windowed == 0 { 0 } else { state.div_ceil(block_bytes) };
-    MemoryBudget {
+    let budget = MemoryBudget {
+        stage: stage.index,
+        layers: stage.layers,
         total: hardware.memory_bytes,
         gpu_memory_utilization: inputs.gpu_memory_utilization,
         kv_share: engine.kv_share,
@@ -107,7 +155,8 @@ pub fn memory_budget(inputs: &MemoryInputs<'_>) -> MemoryBudget {
         window_blocks_per_token: windowed as f64 / block_bytes as f64 / f64::from(block_size),
         state_blocks: saturate(state_blocks),
         grows: growing > 0,
-    }
+    };
+    (fitting, budget)
 }
 
 fn saturate(blocks: u64) -> Blocks {
@@ -118,24 +167,32 @@ fn saturate(blocks: u64) -> Blocks {
 /// 13.4 and 64.4 GiB, as its logs print, instead of 12.8 and 60.6.
 const MXFP4_PADDING: u32 = 256;
 
-fn weight_bytes_per_gpu(model: &Model, dtype: Dtype, tp: u32) -> Bytes {
+fn weight_bytes_per_gpu(model: &Model, dtype: Dtype, tp: u32, stage: Stage) -> Bytes {
     let weights = model.weight_bytes(dtype);
     let padding = if dtype == Dtype::Mxfp4 {
         f64::from(model.hidden_size.next_multiple_of(MXFP4_PADDING)) / f64::from(model.hidden_size)
     } else {
         1.0
     };
-    let all = weights.embeddings_and_head + weights.dense + weights.routed * padding;
+    let matrix = f64::from(model.vocab_size) * f64::from(model.hidden_size) * 2.0;
+    // Shared or not, each end of a pipeline has its own copy.
+    let embeddings_and_head = match (stage.is_first, stage.is_last) {
+        (true, true) => weights.embeddings_and_head,
+        (false, false) => 0.0,
+        _ => matrix,
+    };
+    let all = embeddings_and_head + weights.dense * stage.share + weights.routed * padding * stage.share;
     libm::ceil(all / f64::from(tp)) as Bytes
 }
 
 /// The profiling run's peak: the sampler's copies over the hidden states, or the widest layer's
-/// activations over the residual stream, whichever is larger.
-fn activation_bytes(inputs: &MemoryInputs<'_>, tp: u32) -> Bytes {
+/// activations over the residual stream, whichever is larger. Only the last stage samples.
+fn activation_bytes(inputs: &MemoryInputs<'_>, tp: u32, stage: Stage) -> Bytes {
     let MemoryInputs { model, engine, .. } = *inputs;
     let tokens = f64::from(inputs.max_num_batched_tokens);
     let hidden = f64::from(model.hidden_size);
-    let logits = f64::from(inputs.max_num_seqs) * f64::from(model.vocab_size) * 4.0;
+    let rows = if stage.is_last { inputs.max_num_seqs } else { 0 };
+    let logits = f64::from(rows) * f64::from(model.vocab_size) * 4.0;
     let sampler = engine.sampler_copies * logits + engine.hidden_copies * tokens * hidden * 2.0;
     let widths = model.layers.iter().map(|group| match group.mlp {
         Mlp::Dense { intermediate } => f64::from(intermediate),

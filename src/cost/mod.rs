@@ -7,16 +7,22 @@
 //! nobody measured.
 
 mod clock;
+mod draft;
 mod expert_parallel;
 mod fit;
+mod launch;
 mod memory;
+mod pipeline;
 mod shape;
 mod step;
 #[cfg(test)]
 mod tests;
 
 pub use clock::Clock;
+pub use draft::Draft;
 pub use fit::{Alternatives, alternatives};
+pub use launch::Graphs;
 pub use memory::{MemoryBudget, MemoryInputs, memory_budget};
+pub use pipeline::{Pipeline, stage_layers};
 pub use shape::{StepShape, window_pairs_x2};
 pub use step::{DecodeCost, StepCost, StepTerms};

@@ -4,7 +4,7 @@
 //! the weights' compute type) and B (bytes/s), and fractions e, b, b_kv, e_a of them:
 //!
 //! ```text
-//! T = t0 + t_seq S + T_linear + T_head + T_attention + T_communication
+//! T = t0 + t_seq S + T_linear + T_head + T_attention + T_communication + T_launch
 //! T_linear    = sqrt(Tc^2 + Tm^2)       Tc = 2 (P_active n + h P_touched(n)) / (p F e)     Tm = W(n) / (p B b)
 //! T_attention = sqrt(T_pairs^2 + T_kv^2)
 //! ```
@@ -25,18 +25,18 @@
 
 use super::StepShape;
 use super::expert_parallel::Spread;
+use super::launch::{Graphs, Launch};
 use crate::catalog::{AllReduce, Attention, Dtype, Hardware, Mlp, Model, ProfileValues};
 use crate::units::{SimSpan, Tokens};
 
 /// Activations travel and KV of computed heads is multiplied in bf16.
-const ACTIVATION_BYTES: f64 = 2.0;
+pub(super) const ACTIVATION_BYTES: f64 = 2.0;
 /// Untouched share of experts below which all count as touched.
 const NEGLIGIBLE_SHARE: f64 = 1e-12;
 
 /// Seconds of one step, term by term.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepTerms {
-    /// The host's: t0, and what the GPU waits for the launches of a step with prompt tokens.
     pub overhead_s: f64,
     pub sequences_s: f64,
     pub linear_s: f64,
@@ -49,6 +49,8 @@ pub struct StepTerms {
     pub attention_compute_s: f64,
     pub kv_s: f64,
     pub communication_s: f64,
+    /// What launching the kernels one by one takes beyond all of the above (see [`Graphs`]).
+    pub launch_s: f64,
 }
 
 impl StepTerms {
@@ -62,6 +64,7 @@ impl StepTerms {
             + self.head_s
             + self.attention_s
             + self.communication_s
+            + self.launch_s
     }
 }
 
@@ -94,6 +97,7 @@ pub struct StepCost {
     kv: KvCost,
     communication_s: f64,
     communication_per_token_s: f64,
+    launch: Launch,
 }
 
 /// Compute of attention: seconds per unit of the [`StepShape`]'s sums.
@@ -170,7 +174,23 @@ impl StepCost {
             kv: KvCost::new(model, kv_dtype, tp, hardware.memory_bandwidth_bytes_per_s * kv_memory),
             communication_s,
             communication_per_token_s,
+            launch: Launch::NONE,
         }
+    }
+
+    /// The same where every decoding sequence has `queries` tokens in a step: each of them attends to the context
+    /// that is read once.
+    #[must_use]
+    pub fn with_decode_queries(mut self, queries: u32) -> Self {
+        self.attention.per_decode_context_s *= f64::from(queries);
+        self
+    }
+
+    /// The same where only some steps run from CUDA graphs.
+    #[must_use]
+    pub fn with_graphs(mut self, model: &Model, hardware: &Hardware, tp: u32, graphs: Graphs) -> Self {
+        self.launch = Launch::new(model, hardware, tp, graphs);
+        self
     }
 
     /// The same with whole experts on each of the `tp` GPUs instead of a slice of all; nothing changes for
@@ -215,6 +235,7 @@ impl StepCost {
             kv: KvCost { per_context_s: 0.0, per_window_context_s: 0.0, per_sequence_s: 0.0 },
             communication_s: 0.0,
             communication_per_token_s: 0.0,
+            launch: Launch::NONE,
         }
     }
 
@@ -252,7 +273,14 @@ impl StepCost {
             },
             communication_s: self.communication_s * factor,
             communication_per_token_s: self.communication_per_token_s * factor,
+            launch: self.launch.scaled(factor),
         }
+    }
+
+    /// Host time below which a step that no CUDA graph launches cannot end; 0 where that is not simulated.
+    #[must_use]
+    pub const fn launch_floor_s(&self) -> f64 {
+        self.launch.step_s
     }
 
     /// The model's sliding window; `Tokens::MAX` if it has none.
@@ -327,9 +355,13 @@ impl StepCost {
             attention_compute_s,
             kv_s,
             communication_s: self.communication_s + self.communication_per_token_s * tokens,
+            launch_s: 0.0,
         };
-        if shape.prefill_context > 0 {
-            terms.overhead_s += (self.prefill_launch_s - terms.total_s()).max(0.0);
+        // Of prompts without graphs, and of whatever graphs do not cover.
+        let prompts_s = if shape.prefill_context > 0 { self.prefill_launch_s } else { 0.0 };
+        let floor_s = self.launch.floor_s(shape).max(prompts_s);
+        if floor_s > 0.0 {
+            terms.launch_s = (floor_s - terms.total_s()).max(0.0);
         }
         terms
     }
@@ -349,6 +381,12 @@ impl StepCost {
         to_span(self.terms_at(shape, speed).total_s())
     }
 
+    /// [`StepCost::step_time`] with `beside_s` seconds more.
+    #[must_use]
+    pub fn step_time_with(&self, shape: &StepShape, speed: f64, beside_s: f64) -> SimSpan {
+        to_span(self.terms_at(shape, speed).total_s() + beside_s)
+    }
+
     /// The price of steps in which `sequences` decode and nothing else happens, at `speed`.
     #[must_use]
     pub fn decode_only(&self, sequences: u32, speed: f64) -> DecodeCost {
@@ -362,6 +400,7 @@ impl StepCost {
             kv_per_window_context_s: self.kv.per_window_context_s,
             kv_s: terms.kv_s,
             communication_s: terms.communication_s,
+            launch_floor_s: self.launch.floor_s(&shape),
         }
     }
 }
@@ -378,6 +417,8 @@ pub struct DecodeCost {
     kv_per_window_context_s: f64,
     kv_s: f64,
     communication_s: f64,
+    /// 0 where a graph launches the step.
+    launch_floor_s: f64,
 }
 
 impl DecodeCost {
@@ -391,12 +432,17 @@ impl DecodeCost {
         let kv_s = self.kv_per_context_s * context
             + self.kv_per_window_context_s * window_context as f64
             + self.kv_s;
-        to_span(self.before_attention_s + attention(attention_compute_s, kv_s) + self.communication_s)
+        let attention_s = attention(attention_compute_s, kv_s);
+        let mut total_s = self.before_attention_s + attention_s + self.communication_s;
+        if self.launch_floor_s > 0.0 {
+            total_s += (self.launch_floor_s - total_s).max(0.0);
+        }
+        to_span(total_s)
     }
 }
 
 #[inline]
-fn to_span(seconds: f64) -> SimSpan {
+pub(super) fn to_span(seconds: f64) -> SimSpan {
     SimSpan::from_nanos((libm::rint(seconds * 1e9) as u64).max(1))
 }
 
@@ -500,11 +546,7 @@ impl KvCost {
 /// Two all-reduces of n x hidden activations per layer: 2 L (alpha + 2 (p - 1) / p x n H bytes / bus).
 /// Returns the constant and the part per token.
 fn all_reduce(model: &Model, hardware: &Hardware, profile: &ProfileValues, tp: u32) -> (f64, f64) {
-    let points = match profile.all_reduce.as_slice() {
-        [] => hardware.kernels.all_reduce.as_slice(),
-        fitted => fitted,
-    };
-    let Some(point) = interpolate(points, tp) else {
+    let Some(point) = interpolate(all_reduce_points(hardware, profile), tp) else {
         return (0.0, 0.0);
     };
     let times = 2.0 * f64::from(model.layer_count());
@@ -513,9 +555,17 @@ fn all_reduce(model: &Model, hardware: &Hardware, profile: &ProfileValues, tp: u
     (times * point.startup_s, times * bytes / point.bus_bytes_per_s)
 }
 
+/// The profile's all-reduce figures; the hardware's if it has none.
+pub(super) fn all_reduce_points<'a>(hardware: &'a Hardware, profile: &'a ProfileValues) -> &'a [AllReduce] {
+    match profile.all_reduce.as_slice() {
+        [] => &hardware.kernels.all_reduce,
+        fitted => fitted,
+    }
+}
+
 /// The all-reduce figures for `gpus` GPUs: linear between points in the logarithm of their number,
 /// constant beyond the ends. `None` for one GPU, and where nothing is known.
-fn interpolate(points: &[AllReduce], gpus: u32) -> Option<AllReduce> {
+pub(super) fn interpolate(points: &[AllReduce], gpus: u32) -> Option<AllReduce> {
     if gpus < 2 {
         return None;
     }

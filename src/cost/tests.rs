@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{StepCost, StepShape, StepTerms};
+use super::{Graphs, StepCost, StepShape, StepTerms};
 use crate::catalog::{Catalog, Dtype, Hardware, Model, ProfileValues};
 use crate::units::Tokens;
 
@@ -237,6 +237,32 @@ fn expert_parallelism_adds_what_the_busiest_gpu_has_more() {
     assert!(many > 0.0 && many < 0.03 && prompt > 0.0 && prompt < 0.03, "{many} {prompt}");
 }
 
+/// Without a graph a step takes at least 300 us a layer and, on several GPUs, twice 22 us for its two
+/// all-reduces; with one, and where the GPU has more to do than the host, nothing changes.
+#[test]
+fn a_step_without_a_graph_takes_at_least_its_launches() {
+    let setup = Setup::new("llama-3.1-8b", "h100-sxm", Dtype::Bf16);
+    let graphs =
+        |tp: u32, graphs: Graphs| setup.cost(tp).with_graphs(&setup.model, &setup.hardware, tp, graphs);
+    let window = setup.cost(1).window();
+    let (small, large, prompt) = (decode(1, 100, window), decode(200, 100, window), prefill(4000, window));
+    for (tp, floor_s) in [(1, 32.0 * 300e-6), (2, 32.0 * 344e-6)] {
+        let (plain, eager) = (setup.cost(tp), graphs(tp, Graphs::Off));
+        let captured = graphs(tp, Graphs::UpTo(64));
+        for shape in [small, large] {
+            assert!(plain.terms(&shape).total_s() < floor_s);
+            assert_close(eager.terms(&shape).total_s(), floor_s, 1e-12);
+        }
+        assert_eq!(captured.terms(&small), plain.terms(&small));
+        assert_eq!(captured.terms(&large), eager.terms(&large));
+        assert_eq!(eager.terms(&prompt), plain.terms(&prompt));
+    }
+    // A step with a prompt chunk is in the profile as it is.
+    let mut mixed = decode(100, 100, window);
+    mixed.add_chunk(0, 16, true, window);
+    assert_eq!(graphs(1, Graphs::UpTo(64)).terms(&mixed), setup.cost(1).terms(&mixed));
+}
+
 /// Steps that only decode have a price of their own, which must not differ by a nanosecond.
 #[test]
 fn decode_only_agrees_with_the_whole_model() {
@@ -246,7 +272,8 @@ fn decode_only_agrees_with_the_whole_model() {
         ("deepseek-v3", Dtype::Fp8, 8),
         ("gpt-oss-20b", Dtype::Bf16, 1),
     ] {
-        let cost = Setup::new(model, "h100-sxm", dtype).cost(tp);
+        let setup = Setup::new(model, "h100-sxm", dtype);
+        let cost = setup.cost(tp).with_graphs(&setup.model, &setup.hardware, tp, Graphs::UpTo(16));
         for sequences in [1, 2, 3, 17, 128, 1024] {
             // Odd counts on a chip that has slowed down.
             let speed = if sequences % 2 == 1 { 0.87 } else { 1.0 };

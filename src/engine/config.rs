@@ -1,6 +1,7 @@
 //! What the simulated system is made of.
 
-use crate::cost::StepCost;
+use super::speculation::Speculation;
+use crate::cost::{Pipeline, StepCost, StepShape};
 use crate::kv::KvSpec;
 use crate::units::{SimSpan, Tokens};
 use crate::workload::Distribution;
@@ -28,6 +29,44 @@ pub struct LlmServer {
     pub cost: StepCost,
     /// HTTP and tokenising: every request reaches the engine this long after it is sent.
     pub front_end: SimSpan,
+    /// Stages of layers, with as many steps under way as there are stages; `None`: all layers in one.
+    pub pipeline: Option<Pipeline>,
+    pub speculation: Option<Speculation>,
+}
+
+impl LlmServer {
+    /// Puts into `times` how long a step is in each stage, in one without a pipeline, when compute runs at
+    /// `speed` of a cold chip's.
+    pub fn stage_times(&self, shape: &StepShape, speed: f64, times: &mut Vec<SimSpan>) {
+        times.clear();
+        match (&self.pipeline, &self.speculation) {
+            (Some(pipeline), _) => {
+                times.extend(pipeline.stage_times(&self.cost.terms_at(shape, speed), shape.tokens));
+            }
+            (None, Some(speculation)) => {
+                let draft_s = speculation.draft_s(shape, speed);
+                times.push(self.cost.step_time_with(shape, speed, draft_s));
+            }
+            (None, None) => times.push(self.cost.step_time(shape, speed)),
+        }
+    }
+
+    /// Steps that can be under way or composed at once: one for each stage; without a pipeline two if
+    /// steps are composed one ahead.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        match &self.pipeline {
+            Some(pipeline) => pipeline.layers().len(),
+            None => 1 + usize::from(self.batcher.pipelined()),
+        }
+    }
+
+    /// Tokens of a request that may be on their way when its next one is scheduled: none through a
+    /// pipeline, whose stages are busy with the steps of other requests.
+    #[must_use]
+    pub fn ahead(&self) -> u32 {
+        u32::from(self.pipeline.is_none() && self.batcher.pipelined())
+    }
 }
 
 /// A replica without model or GPU: `servers` identical servers and one first-come-first-served queue.

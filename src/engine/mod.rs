@@ -13,6 +13,8 @@ mod replica;
 mod router;
 mod run;
 mod sequence;
+mod speculation;
+mod staged;
 mod synthetic;
 mod waiting;
 
@@ -22,3 +24,4 @@ pub use config::{
 };
 pub use observer::{Finished, Observer, Rejection, Step};
 pub use run::{Client, EngineError, RunEnd, RunUntil, run};
+pub use speculation::Speculation;

@@ -6,9 +6,10 @@ use super::config::{Server, System};
 use super::observer::{Observer, Rejection};
 use super::replica::Replica;
 use super::router::Router;
+use super::staged::StagedReplica;
 use super::synthetic::Station;
 use crate::des::{EventQueue, Rank};
-use crate::rng::{Purpose, Stream, stream};
+use crate::rng::{Purpose, Stream, keyed, stream};
 use crate::units::{SimSpan, SimTime};
 use crate::workload::Request;
 
@@ -86,6 +87,7 @@ enum Event {
 #[derive(Debug)]
 enum Node<'a> {
     Llm { replica: Box<Replica<'a>>, wakes: bool },
+    Staged { replica: Box<StagedReplica<'a>>, wakes: bool },
     Synthetic(Box<Station>),
 }
 
@@ -93,6 +95,7 @@ impl Node<'_> {
     fn end(&self) -> SimTime {
         match self {
             Self::Llm { replica, .. } => replica.end,
+            Self::Staged { replica, .. } => replica.end,
             Self::Synthetic(station) => station.end,
         }
     }
@@ -127,8 +130,13 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
         replication: u32,
         observer: &'a mut O,
     ) -> Self {
+        let acceptance = keyed(seed, Purpose::Acceptance, replication);
         let nodes = (0..system.replicas)
             .map(|id| match &system.server {
+                Server::Llm(server) if server.pipeline.is_some() || server.speculation.is_some() => {
+                    let replica = Box::new(StagedReplica::new(id, server, acceptance));
+                    Node::Staged { replica, wakes: false }
+                }
                 Server::Llm(server) => {
                     Node::Llm { replica: Box::new(Replica::new(id, server)), wakes: false }
                 }
@@ -202,6 +210,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
         }
         let stuck = self.nodes.iter().any(|node| match node {
             Node::Llm { replica, .. } => replica.in_flight() > 0,
+            Node::Staged { replica, .. } => replica.in_flight() > 0,
             Node::Synthetic(station) => station.in_flight() > 0,
         });
         if stuck { Err(EngineError::ClockExhausted) } else { Ok(RunEnd { time: now, sent: self.sent }) }
@@ -268,6 +277,14 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
                 }
                 outcome
             }
+            Node::Staged { replica, wakes } => {
+                let outcome = replica.accept(&request);
+                if outcome.is_ok() && replica.is_idle() && !*wakes {
+                    *wakes = true;
+                    self.events.push(now, Rank::Wake, Event::Wake(pick));
+                }
+                outcome
+            }
             Node::Synthetic(station) => {
                 let Some((distribution, stream)) = &mut self.service else {
                     return Ok(());
@@ -306,12 +323,19 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
         };
         match event {
             Event::Wake(id) => {
-                if let Node::Llm { replica, wakes } = &mut self.nodes[id as usize] {
-                    *wakes = false;
-                    replica.wake(time, self.observer);
-                    let end = replica.end;
-                    self.schedule_end(id, end);
+                match &mut self.nodes[id as usize] {
+                    Node::Llm { replica, wakes } => {
+                        *wakes = false;
+                        replica.wake(time, self.observer);
+                    }
+                    Node::Staged { replica, wakes } => {
+                        *wakes = false;
+                        replica.wake(time, self.observer);
+                    }
+                    Node::Synthetic(_) => return time,
                 }
+                let end = self.nodes[id as usize].end();
+                self.schedule_end(id, end);
                 time
             }
             // A synthetic server's next end may have moved forward since; that event came first.
@@ -321,6 +345,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
                 let horizon = next_outside.min(next_event).min(self.until.time);
                 let now = match &mut self.nodes[id as usize] {
                     Node::Llm { replica, .. } => replica.run(horizon, self.closed, self.observer),
+                    Node::Staged { replica, .. } => replica.run(horizon, self.closed, self.observer),
                     Node::Synthetic(station) => station.run(horizon, self.closed, self.observer),
                 };
                 self.completions(id, now);
@@ -340,6 +365,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
     fn completions(&mut self, id: u32, now: SimTime) {
         let completed = match &mut self.nodes[id as usize] {
             Node::Llm { replica, .. } => &mut replica.completed,
+            Node::Staged { replica, .. } => &mut replica.completed,
             Node::Synthetic(station) => &mut station.completed,
         };
         self.router.completed(id, completed.len() as u32);

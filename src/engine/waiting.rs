@@ -44,6 +44,14 @@ impl WaitingQueue {
         }
     }
 
+    /// Takes out `slot`, wherever it stands.
+    pub fn remove(&mut self, slot: Slot) {
+        match self {
+            Self::Fcfs(queue) => queue.retain(|other| *other != slot),
+            Self::Priority(heap) => heap.retain(|Reverse((_, _, other))| *other != slot),
+        }
+    }
+
     #[inline]
     pub fn peek(&self) -> Option<Slot> {
         match self {

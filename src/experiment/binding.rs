@@ -52,7 +52,7 @@ fn largest(terms: &StepTerms) -> (&'static str, f64) {
         "reading the KV cache (memory bandwidth)"
     };
     let parts = [
-        ("host and launch overhead", terms.overhead_s),
+        ("host and launch overhead", terms.overhead_s + terms.launch_s),
         ("per-sequence overhead", terms.sequences_s),
         (linear, terms.linear_s),
         ("the output head", terms.head_s),

@@ -34,12 +34,17 @@ pub fn deployment_of(scenarios: &[&Scenario]) -> String {
     if tp != "1" {
         gpus += &format!(" x{tp} (tensor parallel)");
     }
+    let stages = range(servings.iter().map(|serving| serving.pipeline_parallel_size));
+    if stages != "1" {
+        gpus += &format!(" x{stages} (pipeline stages)");
+    }
     if several {
         gpus += &format!(", {replicas} replicas");
     }
     let model = of(&|serving| serving.model.name.clone());
     let dtype = of(&|serving| serving.weight_dtype.name().to_owned());
-    format!("{model} {dtype} on {gpus}, {}", of(&|serving| engine_version(serving)))
+    let engine = of(&|serving| engine_version(serving) + &speculation(serving));
+    format!("{model} {dtype} on {gpus}, {engine}")
 }
 
 fn synthetic_of(scenarios: &[&Scenario], replicas: &str) -> String {
@@ -138,6 +143,18 @@ pub fn engine_version(serving: &Serving) -> String {
         }
         _ => format!("{} {}", engine.engine, engine.version),
     }
+}
+
+/// Such as ` with eagle (3 drafts, 2.4 tokens a step)`; empty without speculation.
+fn speculation(serving: &Serving) -> String {
+    serving.speculative.as_ref().map_or_else(String::new, |speculative| {
+        format!(
+            " with {} ({}, {} tokens a step)",
+            speculative.method,
+            counted(u64::from(speculative.num_speculative_tokens), "draft"),
+            chosen(speculative.mean_acceptance_length)
+        )
+    })
 }
 
 /// The profile with its standing and held-out error; `None` for a synthetic server.

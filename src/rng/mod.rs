@@ -49,6 +49,8 @@ pub enum Purpose {
     Dwell = 8,
     /// Points of a sampled sweep; the replication is the number of the axis.
     Sampling = 9,
+    /// Whether drafted tokens are accepted (keyed, see [`Keyed`]).
+    Acceptance = 10,
     /// Which measurements are held out of a fit.
     HoldOut = 32,
 }
@@ -119,6 +121,27 @@ impl Stream {
                 return (product >> 64) as usize;
             }
         }
+    }
+}
+
+/// Draws that belong to a pair of numbers instead of a place in a sequence: the same pair, the same draw, in
+/// whatever order and number they are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Keyed(u64);
+
+/// The keyed draws for one purpose in one replication of a run.
+#[must_use]
+pub fn keyed(seed: u64, purpose: Purpose, replication: u32) -> Keyed {
+    Keyed(stream(seed, purpose, replication).chacha.next_u64())
+}
+
+impl Keyed {
+    /// Uniform on the open interval (0, 1).
+    #[must_use]
+    #[inline]
+    pub fn uniform(self, a: u64, b: u64) -> f64 {
+        let first = SplitMix64(self.0 ^ a).next_word();
+        open_unit(SplitMix64(first ^ b).next_word())
     }
 }
 

@@ -24,6 +24,30 @@ fn uniform_passes_kolmogorov_smirnov() {
     assert_distributed("uniform", Stream::uniform, |x| x);
 }
 
+/// Neighbouring pairs, as requests and places in their outputs are, must not resemble each other.
+#[test]
+fn keyed_draws_are_uniform_and_belong_to_their_pair() {
+    let key = keyed(7, Purpose::Acceptance, 0);
+    let mut drawn = 0_u64;
+    assert_distributed(
+        "keyed",
+        |_| {
+            drawn += 1;
+            key.uniform(drawn / 50, drawn % 50)
+        },
+        |x| x,
+    );
+    // Lag-one correlation along either number: below four standard errors of none.
+    for (a, b) in [(1, 0), (0, 1)] {
+        let product = |i: u64| (key.uniform(i, 9 + i) - 0.5) * (key.uniform(i + a, 9 + i + b) - 0.5);
+        let mean = (0..SAMPLES as u64).map(product).sum::<f64>() / SAMPLES as f64;
+        assert!(mean.abs() < 4.0 / 12.0 / (SAMPLES as f64).sqrt(), "{mean}");
+    }
+    let again = keyed(7, Purpose::Acceptance, 0);
+    assert_eq!(key.uniform(3, 4), again.uniform(3, 4));
+    assert_ne!(key.uniform(3, 4), keyed(7, Purpose::Acceptance, 1).uniform(3, 4));
+}
+
 #[test]
 fn exponential_passes_kolmogorov_smirnov() {
     assert_distributed("exponential", Stream::standard_exponential, |x| -libm::expm1(-x));

@@ -83,6 +83,7 @@ pub(super) const POSITIVE: Range = Range { min: 0.0, open: true, max: LARGEST };
 pub(super) const NOT_NEGATIVE: Range = Range { open: false, ..POSITIVE };
 pub(super) const FRACTION: Range = Range { min: 0.0, open: true, max: 1.0 };
 pub(super) const UP_TO_ONE: Range = Range { min: 0.0, open: false, max: 1.0 };
+const AT_LEAST_ONE: Range = Range { min: 1.0, open: false, max: LARGEST };
 const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000_000 };
 const GPUS: Kind = Kind::Integer { min: 1, max: 4096 };
 
@@ -241,8 +242,8 @@ table! { engine, ENGINE, "engine":
     NAME = "name", Kind::Choice(ENGINES), Fallback::Text("vllm"), "the engine";
     VERSION = "version", Kind::Text, Depends("the newest in the table"), "its version; brings that version's defaults";
     TENSOR_PARALLEL_SIZE = "tensor_parallel_size", GPUS, Fallback::Integer(1), "GPUs that share every layer";
-    PIPELINE_PARALLEL_SIZE = "pipeline_parallel_size", GPUS, Fallback::Integer(1), "GPUs that split the layers (only 1 is built)";
-    DATA_PARALLEL_SIZE = "data_parallel_size", GPUS, Fallback::Integer(1), "engine-level data parallelism (only 1 is built)";
+    PIPELINE_PARALLEL_SIZE = "pipeline_parallel_size", GPUS, Fallback::Integer(1), "vllm only: stages of layers, each of tensor_parallel_size GPUs";
+    DATA_PARALLEL_SIZE = "data_parallel_size", GPUS, Fallback::Integer(1), "engines that share their experts and step together (only 1 is built)";
     ENABLE_EXPERT_PARALLEL = "enable_expert_parallel", Kind::Boolean, Depends("false"), "whole experts on one GPU each, over the GPUs of tensor_parallel_size";
     MAX_NUM_SEQS = "max_num_seqs", Kind::Integer { min: 1, max: 1_000_000 }, Depends("the engine's"), "sequences that run at once";
     MAX_NUM_BATCHED_TOKENS = "max_num_batched_tokens", COUNT, Depends("the engine's"), "token budget of a step";
@@ -259,7 +260,17 @@ table! { engine, ENGINE, "engine":
     MAX_PREFILL_TOKENS = "max_prefill_tokens", COUNT, Depends("sglang: 16384"), "sglang only: prompt tokens up to which a step takes another prompt";
     ENABLE_MIXED_CHUNK = "enable_mixed_chunk", Kind::Boolean, Depends("sglang: false"), "sglang only: decodes in prompt steps (only false is built)";
     CAPACITY_SCHEDULER_POLICY = "capacity_scheduler_policy", Kind::Choice(&["GUARANTEED_NO_EVICT", "MAX_UTILIZATION"]), Depends("tensorrt-llm: GUARANTEED_NO_EVICT"), "tensorrt-llm only: whether a request is admitted with room for its whole output or its prompt";
+    SPECULATIVE_CONFIG = "speculative_config", Kind::Table(&speculative_config::SPECULATIVE_CONFIG), Depends("none"), "vllm only: speculative decoding by acceptance length";
+    ENFORCE_EAGER = "enforce_eager", Kind::Boolean, Depends("vllm: false"), "vllm only: no CUDA graphs; every step takes at least as long as launching its kernels";
+    MAX_CUDAGRAPH_CAPTURE_SIZE = "max_cudagraph_capture_size", COUNT, Depends("vllm: 2 x max_num_seqs, at most 512"), "vllm only: largest decode batch that a CUDA graph holds, in tokens";
     BATCHING = "batching", Kind::Choice(&["continuous", "static"]), Fallback::Text("continuous"), "whether a batch changes at every step or runs to its longest member";
+}
+
+table! { speculative_config, SPECULATIVE_CONFIG, "engine.speculative_config":
+    METHOD = "method", Kind::Choice(&["ngram", "eagle", "eagle3", "mtp", "draft_model"]), Required, "who drafts: look-up in the prompt, a layer more of the model, or a smaller model";
+    NUM_SPECULATIVE_TOKENS = "num_speculative_tokens", Kind::Integer { min: 1, max: 64 }, Required, "tokens drafted for each sequence and step";
+    MEAN_ACCEPTANCE_LENGTH = "mean_acceptance_length", Kind::Number(AT_LEAST_ONE), Required, "tokens that a sequence gets per step on average, the model's own one included, as vLLM logs it";
+    MODEL = "model", Kind::Text, Depends("none"), "draft_model only: the model that drafts";
 }
 
 table! { synthetic, SYNTHETIC, "engine":
@@ -427,15 +438,6 @@ pub static MEASUREMENTS: Key = Key {
 pub static TOP: &Table = &root::ROOT;
 /// `[engine]` where `engine.name = "synthetic"`.
 pub static SYNTHETIC_ENGINE: &Table = &synthetic::SYNTHETIC;
-
-/// What people may write because it is planned, as dotted keys.
-pub(super) const NOT_BUILT: &[&str] = &[
-    "engine.speculative_config",
-    "engine.num_speculative_tokens",
-    "engine.acceptance_rate",
-    "engine.enforce_eager",
-    "engine.max_cudagraph_capture_size",
-];
 
 /// Keys of which one replaces the other: setting one from outside removes its siblings.
 pub(super) const ALTERNATIVES: &[(&str, &[&str])] = &[

@@ -14,12 +14,11 @@ mod overrides;
 mod problem;
 mod read;
 mod reader;
+mod serving;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::catalog::{Dtype, EngineDefaults, Hardware, Model, Profile};
-use crate::cost::MemoryBudget;
 use crate::engine::System;
 pub use crate::stats::{RunMode, Warmup};
 use crate::workload::Workload;
@@ -28,6 +27,7 @@ pub use document::{Document, scenario_names};
 pub use measurements::{MeasuredData, MeasuredPoint, Measurement, point_columns};
 pub use overrides::Override;
 pub use problem::{Problem, ScenarioErrors};
+pub use serving::{Serving, Speculative};
 
 /// A scenario with every name resolved, every default filled in and every value checked.
 #[derive(Clone, Debug)]
@@ -53,20 +53,6 @@ pub struct Scenario {
     pub gpus: u32,
     /// Things a reader must know: version fallbacks, clipped values.
     pub warnings: Vec<String>,
-}
-
-/// The calibrated parts behind a language-model server.
-#[derive(Clone, Debug)]
-pub struct Serving {
-    pub model: Arc<Model>,
-    pub hardware: Arc<Hardware>,
-    /// Those of the version, with what the scenario overrides.
-    pub engine: EngineDefaults,
-    pub profile: Profile,
-    pub weight_dtype: Dtype,
-    pub kv_dtype: Dtype,
-    pub tensor_parallel_size: u32,
-    pub memory: MemoryBudget,
 }
 
 /// How long and how often to run.

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::keys::{Fallback, Key, Kind, NOT_BUILT, Table, list};
+use super::keys::{Fallback, Key, Kind, Table, list};
 use super::node::{Entry, Node, Span, Value};
 use super::problem::{Problem, Source, nearest};
 
@@ -120,11 +120,6 @@ impl<'d> Reader<'d> {
     /// Reports a key that is none of `names`.
     pub fn unknown<'n>(&mut self, entry: &Entry, path: &str, names: impl Iterator<Item = &'n str> + Clone) {
         let name = dotted(path, &entry.key);
-        if NOT_BUILT.contains(&name.as_str()) {
-            let problem = Problem::new(entry.key_span, format!("`{name}` is not built yet"));
-            self.problem(problem.label(format!("there are: {}", list(names))));
-            return;
-        }
         let label = match nearest(&entry.key, names.clone()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "no such key".to_owned(),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::figure::{Answer, Figures};
 use super::files::{self, MeasurementError};
 use crate::catalog::ProfileValues;
-use crate::cost::StepCost;
 use crate::engine::{
     Client, EngineError, Finished, LlmServer, Observer, Rejection, RunUntil, Server, Step, System, run,
 };
@@ -184,17 +183,10 @@ impl Cell {
         let System { replicas, router, server } = &self.measurement.system;
         let Server::Llm(server) = server else { return self.measurement.system.clone() };
         let serving = self.serving();
-        let cost = StepCost::new(
-            &serving.model,
-            serving.weight_dtype,
-            serving.kv_dtype,
-            &serving.hardware,
-            values,
-            serving.tensor_parallel_size,
-            serving.engine.max_num_batched_tokens,
-        );
+        let cost = serving.cost(values);
         let front_end = SimSpan::from_secs_f64(values.front_end_s).unwrap_or(SimSpan::ZERO);
-        let server = LlmServer { cost, front_end, ..(**server).clone() };
+        let (pipeline, speculation) = (serving.pipeline(values), serving.speculation(values));
+        let server = LlmServer { cost, front_end, pipeline, speculation, ..(**server).clone() };
         System { replicas: *replicas, router: *router, server: Server::Llm(Box::new(server)) }
     }
 

@@ -1,7 +1,7 @@
 //! The oracle's own tests: timelines worked out by hand. A step takes 10 ms and 1 ms per token.
 
 use knee::cost::StepCost;
-use knee::engine::{BatcherConfig, Batching, SchedulingPolicy};
+use knee::engine::{BatcherConfig, Batching, LlmServer, SchedulingPolicy};
 use knee::kv::KvSpec;
 use knee::units::{Blocks, SimSpan, SimTime, Tokens};
 use knee::workload::Request;
@@ -43,7 +43,9 @@ pub(super) fn open(requests: &[(u64, Tokens, Tokens, u16)]) -> Load {
 }
 
 pub(super) fn run(batcher: &BatcherConfig, kv: KvSpec, front_end_ms: u64, load: Load) -> Outcome {
-    simulate(batcher, &kv, &StepCost::affine(0.010, 0.001), SimSpan::from_nanos(front_end_ms * MS), load)
+    let (batcher, cost) = (batcher.clone(), StepCost::affine(0.010, 0.001));
+    let front_end = SimSpan::from_nanos(front_end_ms * MS);
+    simulate(&LlmServer { batcher, kv, cost, front_end, pipeline: None, speculation: None }, load)
 }
 
 /// (index, scheduled, first token, done in ms, preemptions) of each request, in order of completion.
@@ -219,7 +221,7 @@ fn random_scenarios_reach_every_corner() {
         let outcome = scenario.simulate();
         let recomputed: u64 = outcome.finished.iter().map(|r| u64::from(r.preemptions)).sum();
         let again = u32::from(recomputed > 0);
-        match scenario.batcher.batching {
+        match scenario.server.batcher.batching {
             Batching::PrefillFirst(_) => retracted += again,
             Batching::MaxUtilization => paused += again,
             Batching::GuaranteedNoEvict => {
@@ -234,7 +236,7 @@ fn random_scenarios_reach_every_corner() {
         refused += u32::from(!outcome.rejected.is_empty());
         tied += u32::from(outcome.finished.iter().any(|r| outcome.steps.iter().any(|s| s.end == r.send)));
         padded += u32::from(outcome.steps.iter().any(|s| s.emitted < s.shape.sampled));
-        full += u32::from(outcome.steps.iter().any(|s| s.blocks_used == scenario.kv.blocks));
+        full += u32::from(outcome.steps.iter().any(|s| s.blocks_used == scenario.server.kv.blocks));
     }
     for (reached, at_least) in [
         (preempted, 120),

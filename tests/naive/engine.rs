@@ -1,31 +1,40 @@
-//! The engine: a running list, a queue, and steps that follow one another.
+//! The engine: a running list, a queue, and steps that follow one another, several of them under way at once if
+//! there are stages for them.
 
 mod compose;
 mod prefill_first;
 
+use std::collections::VecDeque;
+
 use knee::cost::{StepCost, StepShape};
-use knee::engine::{BatcherConfig, Batching, SchedulingPolicy};
+use knee::engine::{BatcherConfig, Batching, LlmServer, SchedulingPolicy};
 use knee::kv::KvSpec;
+use knee::rng::{Keyed, Purpose, keyed};
 use knee::units::{Blocks, SimTime, Tokens};
 use knee::workload::Request;
 
-use super::{Outcome, Record, StepRecord};
+use super::{Outcome, Record, SEED, StepRecord};
 use compose::{Kind, Plan};
 
 pub struct Engine<'a> {
+    server: &'a LlmServer,
     batcher: &'a BatcherConfig,
     kv: &'a KvSpec,
-    cost: &'a StepCost,
+    acceptance: Keyed,
     /// Every request that was ever accepted; the lists below hold positions in it.
     sequences: Vec<Sequence>,
     /// In order of admission. Everything on it holds blocks, nothing else does.
     running: Vec<usize>,
     /// Next to be admitted first.
     waiting: Vec<usize>,
-    /// The step now executing and when it ends.
-    executing: Option<(Plan, SimTime)>,
-    /// The step that follows it, if scheduling is pipelined; possibly empty.
-    ahead: Plan,
+    /// Composed steps, the oldest first, and when each leaves the last stage.
+    steps: VecDeque<(Plan, SimTime)>,
+    /// When each stage is done with the last step composed.
+    stages: Vec<SimTime>,
+    /// What a step is to a chip of the stage with most layers.
+    on_chip: StepCost,
+    /// When each step began, and its tokens.
+    started: Vec<(SimTime, u32)>,
     /// Members that the static batch may still admit.
     quota: u32,
     /// Prefill first: the estimate of how much of its remaining output a running request will still need,
@@ -39,14 +48,19 @@ pub struct Engine<'a> {
 /// One request in the engine.
 struct Sequence {
     request: Request,
-    /// Tokens whose KV it holds; steps count from when they are composed.
+    /// Tokens whose KV it holds; steps count from when they are composed, drafts as if all were accepted.
     kv: Tokens,
+    /// Tokens that it has slots for: what `kv` has reached, and what a draft model needs.
+    slots: Tokens,
     /// Tokens to compute before the next one is sampled: the prompt, after a preemption all known tokens.
     prompt: Tokens,
-    /// Output tokens sampled; steps count from when they are composed.
-    sampled: Tokens,
     /// Output tokens that are out.
     emitted: Tokens,
+    /// Composed steps that are not out and hold a part of it; and of these, those that sample.
+    under_way: u32,
+    pending: u32,
+    /// Times it lost its blocks.
+    losses: u32,
     scheduled: Option<SimTime>,
     first_token: Option<SimTime>,
     last_token: Option<SimTime>,
@@ -64,17 +78,22 @@ impl Sequence {
         if self.kv < self.prompt { self.prompt - self.kv } else { 1 }
     }
 
-    /// Whether its last token has been sampled by a composed step.
-    fn finishing(&self) -> bool {
-        self.sampled == self.request.output_tokens
+    /// Output tokens, those included that composed steps will sample at least.
+    fn sampled(&self) -> Tokens {
+        self.emitted + self.pending
     }
 
-    /// A token is out; the gap to the one before, if there is one.
-    fn emit(&mut self, now: SimTime) -> Option<u64> {
+    /// Whether its last token will be sampled by a composed step.
+    fn finishing(&self) -> bool {
+        self.sampled() >= self.request.output_tokens
+    }
+
+    /// Tokens are out, together; the gap to the ones before, if there are any.
+    fn emit(&mut self, now: SimTime, tokens: Tokens) -> Option<u64> {
         let gap = self.last_token.map(|before| now.since(before).as_nanos());
         self.first_token.get_or_insert(now);
         self.last_token = Some(now);
-        self.emitted += 1;
+        self.emitted += tokens;
         gap
     }
 
@@ -92,16 +111,24 @@ impl Sequence {
 }
 
 impl<'a> Engine<'a> {
-    pub fn new(batcher: &'a BatcherConfig, kv: &'a KvSpec, cost: &'a StepCost) -> Self {
+    pub fn new(server: &'a LlmServer) -> Self {
+        let LlmServer { batcher, kv, .. } = server;
+        let layers = server.pipeline.as_ref().map_or(1.0, |pipeline| {
+            let most = pipeline.layers().iter().max().expect("stages");
+            f64::from(*most) / f64::from(pipeline.layers().iter().sum::<u32>())
+        });
         Self {
+            server,
             batcher,
             kv,
-            cost,
+            acceptance: keyed(SEED, Purpose::Acceptance, 0),
             sequences: Vec::new(),
             running: Vec::new(),
             waiting: Vec::new(),
-            executing: None,
-            ahead: Plan::default(),
+            steps: VecDeque::new(),
+            stages: Vec::new(),
+            started: Vec::new(),
+            on_chip: server.cost.scaled(layers),
             quota: 0,
             ratio: match batcher.batching {
                 Batching::PrefillFirst(policy) => policy.init_new_token_ratio,
@@ -113,9 +140,9 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// When the step now executing ends.
+    /// When the oldest step ends.
     pub fn step_end(&self) -> Option<SimTime> {
-        self.executing.as_ref().map(|(_, end)| *end)
+        self.steps.front().map(|(_, end)| *end)
     }
 
     /// Takes a request into the queue, or refuses it if it is longer than the context or the whole pool.
@@ -131,7 +158,7 @@ impl<'a> Engine<'a> {
         };
         let whole = !self.batcher.enable_chunked_prefill;
         if all > self.batcher.max_model_len
-            || self.reservation(total) > self.kv.blocks
+            || self.kv.fixed_blocks(total) + self.longest(total).div_ceil(self.kv.block_size) > self.kv.blocks
             || whole && longest_prompt > self.batcher.max_num_batched_tokens
             || prefill_first
                 && all + self.kv.fixed_blocks(total) * self.kv.block_size
@@ -143,9 +170,12 @@ impl<'a> Engine<'a> {
         self.sequences.push(Sequence {
             request,
             kv: 0,
+            slots: 0,
             prompt: request.input_tokens,
-            sampled: 0,
             emitted: 0,
+            under_way: 0,
+            pending: 0,
+            losses: 0,
             scheduled: None,
             first_token: None,
             last_token: None,
@@ -156,23 +186,19 @@ impl<'a> Engine<'a> {
         true
     }
 
-    /// Ends the step now executing and starts the next one; returns the indices of completed requests.
+    /// Ends the oldest step and composes what there is room for; returns the indices of completed requests.
     pub fn end_step(&mut self, now: SimTime) -> Vec<u64> {
-        let (plan, _) = self.executing.take().expect("a step is executing");
+        let (plan, _) = self.steps.pop_front().expect("a step is under way");
         let completed = self.output(&plan, now);
-        let ahead = std::mem::take(&mut self.ahead);
-        if ahead.is_empty() {
-            self.start_afresh(now);
-        } else {
-            self.start(ahead, now);
-        }
+        self.become_oldest(now);
+        self.fill(now);
         completed
     }
 
     /// Starts an idle engine if there is work.
     pub fn wake(&mut self, now: SimTime) {
-        if self.executing.is_none() {
-            self.start_afresh(now);
+        if self.steps.is_empty() {
+            self.fill(now);
         }
     }
 
@@ -184,54 +210,77 @@ impl<'a> Engine<'a> {
         self.outcome
     }
 
-    /// Composes a step and starts it at once. A step can come out empty although work is left: a sequence
-    /// that preempts itself ends the walk, even if others stand behind it. An empty step takes no time, so
-    /// the next one is composed on the spot; each round has one running sequence fewer.
-    fn start_afresh(&mut self, now: SimTime) {
-        loop {
+    /// Composes steps while there is room for another under way. Requests that come while none can be composed
+    /// wait for the end of a step, also where a stage is free.
+    ///
+    /// A step can come out empty although work is left: a sequence that preempts itself ends the walk, even if
+    /// others stand behind it. If nothing else is under way the next is composed on the spot; each round has
+    /// one running sequence fewer.
+    fn fill(&mut self, now: SimTime) {
+        while self.steps.len() < self.server.depth() {
             let before = self.outcome.preemptions;
             let plan = self.compose();
             if !plan.is_empty() {
-                return self.start(plan, now);
-            }
-            if self.outcome.preemptions == before {
+                self.start(plan, now);
+            } else if !self.steps.is_empty() {
+                return;
+            } else if self.outcome.preemptions == before {
                 assert!(self.running.is_empty() && self.waiting.is_empty(), "idle with work left");
                 return;
             }
         }
     }
 
-    /// Starts a composed step and, if scheduling is pipelined, composes the one after it.
+    /// Sends a composed step through the stages, each of which takes it when it has come and the stage is done
+    /// with the step before.
     fn start(&mut self, plan: Plan, now: SimTime) {
-        let shape = plan.shape(self.cost.window());
-        let end = now + self.cost.step_time(&shape, self.speed(now));
-        for row in &plan.rows {
-            self.sequences[row.id].scheduled.get_or_insert(now);
+        let shape = plan.shape(self.server.cost.window());
+        self.stages.resize(self.server.pipeline.as_ref().map_or(1, |p| p.layers().len()), SimTime::ZERO);
+        let scheduled = self.stages[0].max(now);
+        let mut times = Vec::new();
+        self.server.stage_times(&shape, self.speed(scheduled), &mut times);
+        self.started.push((scheduled, shape.tokens));
+        let mut at = now;
+        for (free, time) in self.stages.iter_mut().zip(times) {
+            at = at.max(*free) + time;
+            *free = at;
         }
-        self.outcome.steps.push(self.step_record(&plan, shape, now, end));
-        self.executing = Some((plan, end));
-        if self.batcher.async_scheduling && self.batcher.batching != Batching::Static {
-            self.ahead = self.compose();
+        for row in &plan.rows {
+            let sequence = &mut self.sequences[row.id];
+            sequence.scheduled.get_or_insert(scheduled);
+            sequence.under_way += 1;
+        }
+        self.steps.push_back((plan, at));
+        if self.steps.len() == 1 {
+            self.become_oldest(now);
         }
     }
 
+    /// Notes the state when a step has no older one before it.
+    fn become_oldest(&mut self, now: SimTime) {
+        let Some((plan, end)) = self.steps.front() else { return };
+        let record = self.step_record(plan, plan.shape(self.server.cost.window()), now, *end);
+        self.outcome.steps.push(record);
+    }
+
     /// How fast a power-limited chip computes in a step that starts `now`, from all that it has done: at
-    /// intervals of at least 0.1 s the share of time it computed enters an average over a second.
+    /// intervals of at least 0.1 s the share of time it computed enters an average over a second. Of the stages
+    /// of a pipeline the one with most layers counts.
     fn speed(&self, now: SimTime) -> f64 {
         let (mut load, mut speed, mut tokens, mut reviewed) = (0.0, 1.0, 0, SimTime::ZERO);
-        if self.cost.throttle() == 0.0 {
+        if self.server.cost.throttle() == 0.0 {
             return speed;
         }
-        let starts = self.outcome.steps.iter().map(|step| (step.start, step.shape.tokens));
+        let starts = self.started.iter().copied();
         for (start, started) in starts.chain([(now, 0)]) {
             let passed = start.since(reviewed);
             if passed.as_nanos() >= 100_000_000 {
                 let all = StepShape { tokens, ..StepShape::default() };
-                let computed = self.cost.terms(&all).linear_compute_s;
+                let computed = self.on_chip.terms(&all).linear_compute_s;
                 let passed = passed.as_secs_f64();
                 let share = (computed / passed).min(1.0);
                 load = (load * 1.0 + share * passed) / (1.0 + passed);
-                speed = 1.0 - self.cost.throttle() * load;
+                speed = 1.0 - self.server.cost.throttle() * load;
                 (tokens, reviewed) = (0, start);
             }
             tokens += started;
@@ -252,18 +301,41 @@ impl<'a> Engine<'a> {
             end,
             shape,
             prefill_tokens: chunks.map(|row| row.tokens).sum(),
-            emitted: plan.rows.iter().filter(|row| row.kind.samples()).count() as u32,
+            emitted: 0,
             running: self.running.len() as u32,
             waiting: self.waiting.len() as u32,
             blocks_used,
         }
     }
 
-    /// Hands out the tokens that the step sampled and removes the requests that are complete with them.
+    /// Hands out the tokens that the step brings and removes the requests that are complete with them.
     fn output(&mut self, plan: &Plan, now: SimTime) -> Vec<u64> {
-        for row in plan.rows.iter().filter(|row| row.kind.samples()) {
-            let gap = self.sequences[row.id].emit(now);
-            self.outcome.gaps_ns.extend(gap);
+        let mut complete = Vec::new();
+        for row in &plan.rows {
+            let sequence = &mut self.sequences[row.id];
+            sequence.under_way -= 1;
+            if !row.kind.samples() {
+                continue;
+            }
+            sequence.pending -= 1;
+            let left = sequence.request.output_tokens - sequence.emitted;
+            if left == 0 {
+                // It completed while this step was on its way.
+                continue;
+            }
+            let drafts = if row.kind == Kind::Decode { row.tokens - 1 } else { 0 };
+            let (index, emitted) = (sequence.request.index, sequence.emitted);
+            let speculation = self.server.speculation.as_ref();
+            let accepted = speculation.map_or(0, |s| s.accepted(self.acceptance, index, emitted, drafts));
+            if row.losses == sequence.losses {
+                sequence.kv -= drafts - accepted;
+            }
+            let tokens = left.min(1 + accepted);
+            self.outcome.gaps_ns.extend(sequence.emit(now, tokens));
+            if tokens == left {
+                complete.push(row.id);
+            }
+            self.outcome.steps.last_mut().expect("it has started").emitted += tokens;
         }
         let has_all = |id: &usize| {
             let sequence = &self.sequences[*id];
@@ -272,11 +344,11 @@ impl<'a> Engine<'a> {
         let done: Vec<usize> = match self.batcher.batching {
             Batching::Static if self.quota == 0 && self.running.iter().all(has_all) => self.running.clone(),
             Batching::Static => Vec::new(),
-            // From the step, not from the running list: it may have been preempted meanwhile.
-            _ => plan.rows.iter().map(|row| row.id).filter(has_all).collect(),
+            _ => complete,
         };
         self.released |= !done.is_empty();
         self.running.retain(|id| !done.contains(id));
+        self.waiting.retain(|id| !done.contains(id));
         for &id in &done {
             self.outcome.finished.push(self.sequences[id].record(now));
         }
@@ -300,24 +372,32 @@ impl<'a> Engine<'a> {
         (self.batcher.class_priority[usize::from(request.class)], request.index)
     }
 
+    /// Slots that a request with `total` tokens of KV at its longest may take: its drafts in two steps, none of
+    /// them accepted, and those of the draft model.
+    fn longest(&self, total: Tokens) -> Tokens {
+        let Some(speculation) = &self.server.speculation else { return total };
+        let drafts = 2 * speculation.num_speculative_tokens + speculation.lookahead;
+        (total + drafts).min(self.batcher.max_model_len)
+    }
+
     /// Blocks that a sequence of `tokens` tokens takes at its longest.
     fn reservation(&self, tokens: Tokens) -> Blocks {
         self.kv.fixed_blocks(tokens) + tokens.div_ceil(self.kv.block_size)
     }
 
-    /// Blocks that a running sequence holds with `kv` tokens.
-    fn held(&self, id: usize, kv: Tokens) -> Blocks {
+    /// Blocks that a running sequence holds with slots for `slots` tokens.
+    fn held(&self, id: usize, slots: Tokens) -> Blocks {
         let total = self.sequences[id].total();
         let tokens = match self.batcher.batching {
-            Batching::Continuous | Batching::PrefillFirst(_) => kv,
-            Batching::MaxUtilization => kv.max(self.sequences[id].prompt),
+            Batching::Continuous | Batching::PrefillFirst(_) => slots,
+            Batching::MaxUtilization => slots.max(self.sequences[id].prompt),
             Batching::Static | Batching::GuaranteedNoEvict => total,
         };
         self.kv.fixed_blocks(total) + tokens.div_ceil(self.kv.block_size)
     }
 
     fn blocks_used(&self) -> Blocks {
-        self.running.iter().map(|&id| self.held(id, self.sequences[id].kv)).sum()
+        self.running.iter().map(|&id| self.held(id, self.sequences[id].slots)).sum()
     }
 
     fn free_blocks(&self) -> Blocks {

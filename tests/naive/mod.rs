@@ -5,19 +5,22 @@
 //! wrong; the engine under test must agree with it to the nanosecond. The two share plain data types and
 //! the price of a step, nothing else.
 //!
+//! Steps wait for one another in a list: one under way and, if scheduling is pipelined, one composed behind
+//! it; through a pipeline of stages one for each stage. Speculation gives a sequence several tokens a step.
+//!
 //! [`simulate`] is the clock: at each instant first the requests that arrive, then the step that ends, then
 //! the requests which that end made arrive, and last the wake-up of an idle engine.
 
 mod by_hand;
+mod by_hand_parallel;
 mod by_hand_policies;
 mod client;
 mod engine;
 mod scenario;
 
-use knee::cost::{StepCost, StepShape};
-use knee::engine::BatcherConfig;
-use knee::kv::KvSpec;
-use knee::units::{Blocks, SimSpan, SimTime, Tokens};
+use knee::cost::StepShape;
+use knee::engine::LlmServer;
+use knee::units::{Blocks, SimTime, Tokens};
 
 pub use client::Load;
 pub use scenario::{Scenario, affine_costs};
@@ -55,7 +58,7 @@ pub struct Record {
     pub preemptions: u32,
 }
 
-/// An executed step.
+/// An executed step. Through a pipeline `start` is when no older step was in it any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepRecord {
     pub start: SimTime,
@@ -71,16 +74,13 @@ pub struct StepRecord {
     pub blocks_used: Blocks,
 }
 
+/// The seed that decides which drafts are accepted.
+pub const SEED: u64 = 1;
+
 /// Runs `load` to its end.
-pub fn simulate(
-    batcher: &BatcherConfig,
-    kv: &KvSpec,
-    cost: &StepCost,
-    front_end: SimSpan,
-    load: Load,
-) -> Outcome {
-    let mut client = Client::new(load, front_end);
-    let mut engine = Engine::new(batcher, kv, cost);
+pub fn simulate(server: &LlmServer, load: Load) -> Outcome {
+    let mut client = Client::new(load, server.front_end);
+    let mut engine = Engine::new(server);
     while let Some(now) = [client.next_arrival(), engine.step_end()].into_iter().flatten().min() {
         engine.outcome.end = now;
         deliver(&mut client, &mut engine, now);

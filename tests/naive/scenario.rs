@@ -1,7 +1,7 @@
 //! Random scenarios for comparing engines. The same seed gives the same scenario on every machine.
 
-use knee::cost::StepCost;
-use knee::engine::{BatcherConfig, Batching, PrefillFirst, SchedulingPolicy};
+use knee::cost::{Pipeline, StepCost};
+use knee::engine::{BatcherConfig, Batching, LlmServer, PrefillFirst, SchedulingPolicy, Speculation};
 use knee::kv::KvSpec;
 use knee::units::{SimSpan, SimTime, Tokens};
 use knee::workload::Request;
@@ -11,10 +11,7 @@ use super::{Load, Outcome, simulate};
 /// Everything that [`simulate`] takes.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    pub batcher: BatcherConfig,
-    pub kv: KvSpec,
-    pub cost: StepCost,
-    pub front_end: SimSpan,
+    pub server: LlmServer,
     pub load: Load,
 }
 
@@ -54,11 +51,33 @@ impl Scenario {
         let kv = rng.kv(longest);
         let batcher = rng.batcher(longest, &kv, classes);
         let cost = costs[rng.range(0, costs.len() as u32 - 1) as usize].clone();
-        Self { batcher, kv, cost, front_end: rng.front_end(), load: rng.load(lengths) }
+        let front_end = rng.front_end();
+        let server = LlmServer { batcher, kv, cost, front_end, pipeline: None, speculation: None };
+        Self { server, load: rng.load(lengths) }
+    }
+
+    /// Scenario number `seed` with pipeline stages or speculation, under vLLM's batching.
+    pub fn random_staged(seed: u64, costs: &[StepCost]) -> Self {
+        let longest = &[(8, 4), (60, 12), (20, 60), (400, 25), (6, 90), (30, 30)];
+        let mut scenario = Self::with(seed, costs, longest, 90);
+        let mut rng = SplitMix(!seed);
+        let server = &mut scenario.server;
+        server.batcher.batching = Batching::Continuous;
+        // Whatever the batching was, a prompt that is not cut must fit into the budget.
+        let floor = if server.batcher.enable_chunked_prefill { 1 } else { server.batcher.max_model_len };
+        server.batcher.max_num_batched_tokens = server.batcher.max_num_batched_tokens.max(floor);
+        if rng.one_in(2) {
+            server.pipeline = Some(rng.pipeline());
+        } else {
+            server.speculation = Some(rng.speculation());
+            // Room for the drafts, or most requests would be refused.
+            server.kv.blocks += 20_u32.div_ceil(server.kv.block_size);
+        }
+        scenario
     }
 
     pub fn simulate(&self) -> Outcome {
-        simulate(&self.batcher, &self.kv, &self.cost, self.front_end, self.load.clone())
+        simulate(&self.server, self.load.clone())
     }
 }
 
@@ -149,6 +168,18 @@ impl SplitMix {
             async_scheduling: self.one_in(2),
             class_priority: (0..classes).map(|_| self.range(0, 5) as i32 - 2).collect(),
         }
+    }
+
+    fn pipeline(&mut self) -> Pipeline {
+        let layers = (0..self.pick(&[1, 2, 2, 3, 4, 5])).map(|_| self.range(1, 3)).collect();
+        Pipeline::from_parts(layers, self.pick(&[0.0, 1e-3, 37e-6]), self.pick(&[0.0, 1e-6]))
+    }
+
+    fn speculation(&mut self) -> Speculation {
+        let drafts = self.range(0, 5);
+        let mean = 1.0 + f64::from(drafts) * f64::from(self.range(0, 20)) / 20.0;
+        let draft = self.pick(&[None, Some(1e-3), Some(123e-6)]).map(|step_s| StepCost::affine(step_s, 1e-6));
+        Speculation::new(drafts, mean, self.pick(&[0, drafts]), draft)
     }
 
     fn batching(&mut self) -> Batching {

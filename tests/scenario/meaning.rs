@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use knee::catalog::{Catalog, Dtype};
+use knee::cost::Graphs;
 use knee::engine::{Batching, RouterPolicy, SchedulingPolicy, Server};
 use knee::metrics::RunMode;
 use knee::scenario::{Document, RunLength, Warmup};
@@ -30,6 +31,53 @@ fn a_minimal_scenario_has_the_documented_defaults() {
     assert_eq!(server.batcher.scheduling_policy, SchedulingPolicy::Fcfs);
     assert_eq!(server.batcher.max_num_batched_tokens, serving.engine.max_num_batched_tokens);
     assert_eq!(server.kv.blocks + 1, serving.memory.blocks);
+}
+
+/// vLLM captures twice `max_num_seqs`, at most 512 and never more than a step holds; without graphs their
+/// memory goes to the KV pool.
+#[test]
+fn cuda_graphs_hold_batches_up_to_a_size() {
+    let graphs = |sets: &[&str]| scenario(MINIMAL, sets).serving.unwrap().graphs;
+    assert_eq!(graphs(&[]), Some(Graphs::UpTo(512)));
+    assert_eq!(graphs(&["engine.max_num_seqs=100"]), Some(Graphs::UpTo(200)));
+    assert_eq!(graphs(&["engine.max_cudagraph_capture_size=64"]), Some(Graphs::UpTo(64)));
+    let small = ["engine.max_num_batched_tokens=48", "engine.max_num_seqs=48"];
+    assert_eq!(graphs(&small), Some(Graphs::UpTo(48)));
+    assert_eq!(graphs(&["engine.enforce_eager=true"]), Some(Graphs::Off));
+    assert_eq!(graphs(&["engine.name=sglang"]), None);
+    let memory = |sets: &[&str]| scenario(MINIMAL, sets).serving.unwrap().memory.clone();
+    let (with, without) = (memory(&[]), memory(&["engine.enforce_eager=true"]));
+    assert_eq!(without.graphs, 0);
+    assert_eq!(without.kv_available - with.kv_available, with.graphs as i64);
+}
+
+#[test]
+fn stages_and_drafts_reach_the_engine() {
+    let of = |sets: &[&str]| {
+        let scenario = scenario(MINIMAL, sets);
+        let Server::Llm(server) = &scenario.system.server else { panic!("not an LLM server") };
+        (server.clone(), scenario)
+    };
+    let (server, piped) = of(&["engine.pipeline_parallel_size=3", "engine.tensor_parallel_size=2"]);
+    assert_eq!(server.pipeline.unwrap().layers(), [11, 11, 10]);
+    assert_eq!((piped.gpus, piped.serving.unwrap().gpus()), (6, 6));
+
+    let speculates = |table: &str| of(&[&format!("engine.speculative_config={{ {table} }}")]);
+    let (server, eagle) =
+        speculates("method = \"eagle\", num_speculative_tokens = 3, mean_acceptance_length = 2.4");
+    let speculation = server.speculation.unwrap();
+    assert_eq!((speculation.num_speculative_tokens, speculation.lookahead), (3, 3));
+    assert!(speculation.draft.is_some() && server.batcher.async_scheduling);
+    // One layer more than the model's 32.
+    let (plain, drafted) = (scenario(MINIMAL, &[]).serving.unwrap(), eagle.serving.unwrap());
+    assert_eq!(drafted.memory.block_bytes * 32, plain.memory.block_bytes * 33);
+    let layer = (4096 * 10_240 + 3 * 4096 * 14_336) * 2;
+    assert_eq!(drafted.memory.weights - plain.memory.weights, layer);
+
+    let (server, _) =
+        speculates("method = \"ngram\", num_speculative_tokens = 5, mean_acceptance_length = 1.5");
+    assert_eq!(server.speculation.as_ref().unwrap().lookahead, 0);
+    assert!(server.speculation.unwrap().draft.is_none() && !server.batcher.async_scheduling);
 }
 
 /// The pool in bytes follows each engine's own formula, and the batcher each engine's policy.

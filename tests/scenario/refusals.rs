@@ -22,6 +22,61 @@ error: unknown key `deployment.replica`
 }
 
 #[test]
+fn graphs_that_cannot_be() {
+    let both = ["engine.enforce_eager=true", "engine.max_cudagraph_capture_size=8"];
+    assert!(refusal(MINIMAL, &both).contains("which captures no graphs"));
+    let sglang = ["engine.name=sglang", "engine.enforce_eager=true"];
+    assert!(refusal(MINIMAL, &sglang).contains("sglang has no option `enforce_eager`: it is vllm's"));
+}
+
+#[test]
+fn pipelines_and_drafts_that_cannot_be() {
+    let stages = |more: &str| refusal(MINIMAL, &["engine.pipeline_parallel_size=2", more]);
+    assert!(stages("engine.name=sglang").contains("`engine.pipeline_parallel_size` is built for vllm only"));
+    assert!(stages("engine.batching=static").contains("`engine.pipeline_parallel_size` with static batches"));
+    let message = refusal(MINIMAL, &["engine.pipeline_parallel_size=33"]);
+    assert!(message.contains("the 32 layers of llama-3.1-8b cannot be split over 33 stages"), "{message}");
+
+    let eagle = "engine.speculative_config={ method = \"eagle\", num_speculative_tokens = 3, mean_acceptance_length = 2 }";
+    assert!(
+        refusal(MINIMAL, &[eagle, "engine.pipeline_parallel_size=2"]).contains("through pipeline stages")
+    );
+    assert!(refusal(MINIMAL, &[eagle, "model.name=qwen3-next-80b-a3b"]).contains("recurrent state"));
+    assert!(refusal(MINIMAL, &[eagle, "engine.name=tensorrt-llm"]).contains("is built for vllm only"));
+    let speculative = |table: &str| refusal(MINIMAL, &[&format!("engine.speculative_config={{ {table} }}")]);
+    for (table, words) in [
+        ("method = \"mtp\", num_speculative_tokens = 1, mean_acceptance_length = 2.5", "expected at most 2"),
+        (
+            "method = \"mtp\", num_speculative_tokens = 1, mean_acceptance_length = 0.5",
+            "a number of at least 1",
+        ),
+        (
+            "method = \"medusa\", num_speculative_tokens = 1, mean_acceptance_length = 1",
+            "expected one of \"ngram\"",
+        ),
+        (
+            "method = \"ngram\", mean_acceptance_length = 1.5",
+            "missing key `engine.speculative_config.num_speculative_tokens`",
+        ),
+        (
+            "method = \"draft_model\", num_speculative_tokens = 1, mean_acceptance_length = 1",
+            "missing key `engine.speculative_config.model`",
+        ),
+        (
+            "method = \"eagle\", model = \"qwen3-0.6b\", num_speculative_tokens = 1, mean_acceptance_length = 1",
+            "leave it out",
+        ),
+        (
+            "method = \"draft_model\", model = \"qwen3-0.6b\", num_speculative_tokens = 1, mean_acceptance_length = 1",
+            "Target and draft model should have the same vocabulary size",
+        ),
+    ] {
+        let message = speculative(table);
+        assert!(message.contains(words), "{table}: {message}");
+    }
+}
+
+#[test]
 fn a_wrong_type() {
     assert_refused(
         &minimal("rate_per_s = 12.0", "rate_per_s = \"fast\""),
@@ -156,18 +211,10 @@ fn syntax_errors_point_at_their_place() {
 
 #[test]
 fn what_is_not_built_is_refused_and_its_off_value_accepted() {
-    for (key, on, off) in [
-        ("pipeline_parallel_size", "2", "1"),
-        ("data_parallel_size", "8", "1"),
-        ("enable_prefix_caching", "true", "false"),
-    ] {
+    for (key, on, off) in [("data_parallel_size", "8", "1"), ("enable_prefix_caching", "true", "false")] {
         let message = refusal(MINIMAL, &[&format!("engine.{key}={on}")]);
         assert!(message.starts_with(&format!("error: `engine.{key}` is not built yet")), "{message}");
         scenario(MINIMAL, &[&format!("engine.{key}={off}")]);
-    }
-    for key in ["num_speculative_tokens=3", "acceptance_rate=0.7", "enforce_eager=true"] {
-        let message = refusal(MINIMAL, &[&format!("engine.{key}")]);
-        assert!(message.contains("is not built yet"), "{message}");
     }
 }
 

@@ -67,5 +67,8 @@ fn kernels(page: &mut Page, kernels: &Kernels) {
         );
         page.line("all-reduce", text);
     }
+    if let Some(startup_s) = kernels.eager_all_reduce_startup_s {
+        page.line("all-reduce", format!("outside CUDA graphs: {} us to start", number(startup_s * 1e6)));
+    }
     page.line("source", &kernels.source);
 }

@@ -77,6 +77,8 @@ pub(super) fn band(
 fn with_steps_scaled(mut scenario: Scenario, factor: f64) -> Scenario {
     if let Server::Llm(server) = &mut scenario.system.server {
         server.cost = server.cost.scaled(factor);
+        server.pipeline = server.pipeline.as_ref().map(|pipeline| pipeline.scaled(factor));
+        server.speculation = server.speculation.as_ref().map(|speculation| speculation.scaled(factor));
     }
     scenario
 }

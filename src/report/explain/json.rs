@@ -17,6 +17,9 @@ struct Explanation<'a> {
     deployment: String,
     /// Per GPU.
     memory: Memory,
+    /// Layers of each pipeline stage; absent without a pipeline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pipeline_layers: Option<Vec<u32>>,
     steps: Vec<Step>,
 }
 
@@ -50,6 +53,11 @@ struct Step {
     head_ms: f64,
     overhead_ms: f64,
     communication_ms: f64,
+    /// What each pipeline stage takes, the hop before it included; what the draft model takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stages_ms: Option<Vec<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    draft_ms: Option<f64>,
     binds: &'static str,
 }
 
@@ -76,6 +84,10 @@ pub fn json(scenario: &Scenario) -> Result<Result<String, serde_json::Error>, No
             head_ms: ms(Resource::Head),
             overhead_ms: ms(Resource::Overhead),
             communication_ms: ms(Resource::Communication),
+            stages_ms: server.pipeline.as_ref().map(|pipeline| {
+                pipeline.stage_times(&terms, shape.tokens).map(|time| time.as_secs_f64() * 1e3).collect()
+            }),
+            draft_ms: server.speculation.as_ref().map(|speculation| speculation.draft_s(&shape, 1.0) * 1e3),
             binds: Resource::binding(&terms).name(),
         }
     });
@@ -100,6 +112,7 @@ pub fn json(scenario: &Scenario) -> Result<Result<String, serde_json::Error>, No
             max_num_seqs: server.batcher.max_num_seqs,
             max_num_batched_tokens: server.batcher.max_num_batched_tokens,
         },
+        pipeline_layers: server.pipeline.as_ref().map(|pipeline| pipeline.layers().to_vec()),
         steps: steps.collect(),
     };
     Ok(serde_json::to_string_pretty(&explanation).map(|text| text + "\n"))

@@ -6,12 +6,12 @@ use crate::engine::LlmServer;
 use crate::kv::KvSpec;
 use crate::report::format::{count, counted, gib, number, percent, signed_gib};
 use crate::report::table::{Columns, Look, MAX_WIDTH, Tone, wrapped};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Serving};
 use crate::units::{Blocks, Tokens};
 use crate::workload::Class;
 
 /// The budget as a table: what is reserved, for what, and what is left for the KV cache.
-pub(super) fn budget(memory: &MemoryBudget, tensor_parallel_size: u32) -> Vec<String> {
+pub(super) fn budget(memory: &MemoryBudget, serving: &Serving) -> Vec<String> {
     let mut table = Columns::words_last(&["", "GiB", "of total", ""].map(String::from), 1);
     let total = memory.total as f64;
     let mut row = |name: &str, text: String, bytes: f64, note: &str| {
@@ -27,8 +27,24 @@ pub(super) fn budget(memory: &MemoryBudget, tensor_parallel_size: u32) -> Vec<St
     if memory.kv_share == KvShare::OfTotal {
         row("usable", gib((total * share) as u64), total * share, "gpu_memory_utilization");
     }
-    let shard = if tensor_parallel_size > 1 { "one shard" } else { "" };
-    let mut rows = vec![("- weights", memory.weights, shard)];
+    let mut shard = Vec::new();
+    if serving.tensor_parallel_size > 1 {
+        shard.push("one shard".to_owned());
+    }
+    let stages = serving.pipeline_parallel_size;
+    if stages > 1 {
+        let layers = counted(u64::from(memory.layers), "layer");
+        shard.push(format!(
+            "stage {} of {stages}, {layers}; it has room for the fewest blocks",
+            memory.stage + 1
+        ));
+    }
+    let speculative = serving.speculative.as_ref();
+    if speculative.is_some_and(|speculative| speculative.draft.is_some()) {
+        shard.push("draft model included".to_owned());
+    }
+    let shard = shard.join(", ");
+    let mut rows = vec![("- weights", memory.weights, shard.as_str())];
     if memory.kv_share != KvShare::OfTotalForWeightsAndKv {
         rows.push(("- activation peak", memory.activations, "profiling run"));
     }

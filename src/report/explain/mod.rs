@@ -29,13 +29,14 @@ pub fn text(scenario: &Scenario, look: Look) -> Result<String, NothingToExplain>
     let mut lines = headline(&[scenario], "memory and step time", look);
     lines.push(String::new());
     lines.push(look.paint(Tone::Strong, "Memory of one GPU"));
-    lines.extend(memory::budget(&serving.memory, serving.tensor_parallel_size));
+    lines.extend(memory::budget(&serving.memory, serving));
     lines.push(String::new());
     lines.extend(memory::start_up_lines(server, &serving.memory, look));
     lines.extend(memory::expected_concurrency(scenario, server));
     lines.push(String::new());
     lines.push(look.paint(Tone::Strong, "Time of one step"));
     lines.extend(steps::table(scenario, server));
+    lines.extend(steps::overlap(scenario, server, serving));
     lines.push(String::new());
     lines.extend(steps::notes(server, serving));
     Ok(lines.join("\n") + "\n")

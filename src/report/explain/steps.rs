@@ -1,14 +1,14 @@
 //! What a step's time is made of, for a few shapes that bracket what an engine runs.
 
 use super::roofline::{mean_context, most_sequences};
-use crate::cost::{StepShape, StepTerms};
+use crate::cost::{Graphs, StepShape, StepTerms};
 use crate::engine::{LlmServer, Server};
 use crate::experiment::Point;
 use crate::report::format::{count, latency, number};
 use crate::report::provenance;
 use crate::report::table::{Columns, MAX_WIDTH, wrapped};
 use crate::scenario::{Scenario, Serving};
-use crate::units::Tokens;
+use crate::units::{SimSpan, Tokens};
 
 /// What a step waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Resource {
             Self::Weights => terms.linear_s - linear,
             Self::Kv => terms.attention_s - attention,
             Self::Head => terms.head_s,
-            Self::Overhead => terms.overhead_s + terms.sequences_s,
+            Self::Overhead => terms.overhead_s + terms.sequences_s + terms.launch_s,
             Self::Communication => terms.communication_s,
         }
     }
@@ -95,6 +95,13 @@ pub(super) fn decode_shape(sequences: u32, context: Tokens, window: Tokens) -> S
     }
 }
 
+/// A step of `decode`'s sequences as this server runs it: with all their drafts, the last of which sees the context.
+fn verification(server: &LlmServer, decode: StepShape) -> StepShape {
+    let drafts = server.speculation.as_ref().map_or(0, |speculation| speculation.num_speculative_tokens);
+    let tokens = decode.sequences * (1 + drafts);
+    StepShape { tokens, sampled: tokens, ..decode }
+}
+
 /// The shapes of the table, with their names.
 pub(super) fn shapes(scenario: &Scenario, server: &LlmServer) -> Vec<(String, StepShape)> {
     let window = server.cost.window();
@@ -105,15 +112,17 @@ pub(super) fn shapes(scenario: &Scenario, server: &LlmServer) -> Vec<(String, St
     batches.dedup();
     let mut shapes: Vec<(String, StepShape)> = batches
         .into_iter()
-        .map(|batch| (format!("decode, batch {batch}"), decode_shape(batch, context, window)))
+        .map(|batch| {
+            (format!("decode, batch {batch}"), verification(server, decode_shape(batch, context, window)))
+        })
         .collect();
     let budget = batcher.max_num_batched_tokens.min(batcher.max_model_len);
     let mut prefill = StepShape::default();
     prefill.add_chunk(0, budget, true, window);
     shapes.push((format!("prefill, {} tokens", count(u64::from(budget))), prefill));
     let decodes = most.min(64).min(budget.saturating_sub(1));
-    let mut mixed = decode_shape(decodes, context, window);
-    mixed.add_chunk(0, budget - decodes, true, window);
+    let mut mixed = verification(server, decode_shape(decodes, context, window));
+    mixed.add_chunk(0, budget.saturating_sub(mixed.tokens).max(1), true, window);
     shapes.push((format!("{decodes} decodes + prefill"), mixed));
     shapes
 }
@@ -138,6 +147,66 @@ pub(super) fn table(scenario: &Scenario, server: &LlmServer) -> Vec<String> {
     table.lines()
 }
 
+/// What pipeline stages and drafts make of the steps in the table.
+pub(super) fn overlap(scenario: &Scenario, server: &LlmServer, serving: &Serving) -> Vec<String> {
+    let shapes = shapes(scenario, server);
+    let mut lines = Vec::new();
+    for (name, shape) in &shapes {
+        let mut stages = Vec::new();
+        server.stage_times(shape, 1.0, &mut stages);
+        let stages: Vec<f64> = stages.into_iter().map(SimSpan::as_secs_f64).collect();
+        let whole: f64 = stages.iter().sum();
+        let slowest = stages.iter().copied().fold(0.0, f64::max);
+        if server.pipeline.is_some() {
+            let each: Vec<String> = stages.iter().map(|seconds| number(seconds * 1e3)).collect();
+            lines.push(format!(
+                "  {name}: {} ms; alone one every {}, with one in every stage one every {}",
+                each.join(" + "),
+                latency(whole),
+                latency(slowest)
+            ));
+        }
+        if let (Some(speculation), Some(speculative)) = (&server.speculation, &serving.speculative)
+            && shape.prefill_context == 0
+        {
+            let tokens = f64::from(shape.sequences) * speculative.mean_acceptance_length;
+            lines.push(format!(
+                "  {name}: {} to draft and {} to verify, {} tokens/s of output",
+                latency(speculation.draft_s(shape, 1.0)),
+                latency(server.cost.terms(shape).total_s()),
+                number(tokens / whole)
+            ));
+        }
+    }
+    if let Some(pipeline) = &server.pipeline {
+        let layers: Vec<String> = pipeline.layers().iter().map(u32::to_string).collect();
+        let head = format!(
+            "Through stages of {} layers, the hop between them (an estimate) included:",
+            layers.join(" + ")
+        );
+        lines.insert(0, head);
+        lines.extend(wrapped(
+            "As many steps as there are stages are under way at most, each with a group of its own. vLLM does not even \
+             the groups out: with few requests most are in one, and the other stages idle.",
+            MAX_WIDTH,
+        ));
+    } else if let Some(speculation) = &server.speculation {
+        let tokens = 1 + speculation.num_speculative_tokens;
+        let head =
+            format!("Every decoding sequence has {tokens} tokens in a step, those of its drafts included:");
+        lines.insert(0, head);
+        lines.extend(wrapped(
+            "Drafts are accepted independently of each other, and as often at every load: measure mean_acceptance_length \
+             on text of your own.",
+            MAX_WIDTH,
+        ));
+    }
+    if !lines.is_empty() {
+        lines.insert(0, String::new());
+    }
+    lines
+}
+
 /// How founded the figures are, and the front end that is no part of a step.
 pub(super) fn notes(server: &LlmServer, serving: &Serving) -> Vec<String> {
     let values = serving.profile.values.iter().find(|values| values.weight_dtype == serving.weight_dtype);
@@ -145,6 +214,7 @@ pub(super) fn notes(server: &LlmServer, serving: &Serving) -> Vec<String> {
         "Every request also spends {} in the front end (HTTP, tokenising).",
         latency(server.front_end.as_secs_f64())
     )];
+    lines.extend(graphs(server, serving));
     if let Some(values) = values {
         if values.throttle > 0.0 {
             let lost = number(values.throttle * 100.0);
@@ -164,6 +234,23 @@ pub(super) fn notes(server: &LlmServer, serving: &Serving) -> Vec<String> {
         ), MAX_WIDTH));
     }
     lines
+}
+
+/// Which steps CUDA graphs launch, and what the others cost.
+fn graphs(server: &LlmServer, serving: &Serving) -> Vec<String> {
+    let floor = latency(server.cost.launch_floor_s());
+    let text = match serving.graphs {
+        None => return Vec::new(),
+        Some(Graphs::Off) => format!(
+            "enforce_eager: no CUDA graphs, so that no step is shorter than {floor}, the launches of its kernels (estimated)."
+        ),
+        Some(Graphs::UpTo(tokens)) => format!(
+            "CUDA graphs hold decode batches of up to {} tokens; padding to a captured size is not costed. A larger batch \
+             takes at least {floor} to launch (estimated).",
+            count(u64::from(tokens))
+        ),
+    };
+    wrapped(&text, MAX_WIDTH)
 }
 
 /// The step of a run's average content and its terms; `None` for a synthetic server or an idle run.
@@ -197,6 +284,7 @@ mod tests {
             attention_compute_s: 1.5,
             kv_s: 2.0,
             communication_s: 0.75,
+            launch_s: 0.375,
         };
         let sum: f64 = Resource::ALL.into_iter().map(|resource| resource.seconds(&terms)).sum();
         assert!((sum - terms.total_s()).abs() < 1e-12);

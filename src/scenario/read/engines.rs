@@ -53,6 +53,28 @@ pub(super) fn own_options<'d>(
     }
 }
 
+/// Whether what is said of CUDA graphs can hold: only vLLM's are simulated, and none have no size.
+pub(super) fn check_graphs(
+    reader: &mut Reader<'_>,
+    engine: &Section<'_>,
+    defaults: &EngineDefaults,
+    enforce_eager: bool,
+) {
+    let size = engine.find(&keys::MAX_CUDAGRAPH_CAPTURE_SIZE);
+    if defaults.scheduler != Scheduler::Vllm {
+        for key in [&keys::ENFORCE_EAGER, &keys::MAX_CUDAGRAPH_CAPTURE_SIZE] {
+            if engine.find(key).is_some() {
+                let message = format!("{} has no option `{}`: it is vllm's", defaults.engine, key.name);
+                reader.problem(Problem::new(engine.place(key), message).label("leave it out"));
+            }
+        }
+    } else if enforce_eager && size.is_some() {
+        let message = "`max_cudagraph_capture_size` with `enforce_eager`, which captures no graphs";
+        let place = engine.place(&keys::MAX_CUDAGRAPH_CAPTURE_SIZE);
+        reader.problem(Problem::new(place, message.to_owned()).label("leave out one of the two"));
+    }
+}
+
 /// SGLang's static share on `gpu` for the chunk size and the GPUs at hand; the others' are constants.
 pub(super) fn utilization(defaults: &EngineDefaults, gpu: &Hardware, tp: u32) -> f64 {
     defaults.static_reserve.map_or(defaults.gpu_memory_utilization, |reserve| {

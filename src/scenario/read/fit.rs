@@ -111,7 +111,11 @@ fn does_not_fit(
     let ways = alternatives(inputs, 1, &gpus).unwrap_or_default();
     let gib = |bytes: u64| bytes as f64 / GIB;
     let MemoryInputs { model, hardware, tensor_parallel_size: tp, .. } = *inputs;
-    let place = if tp == 1 { format!("one {}", hardware.name) } else { format!("{tp} x {}", hardware.name) };
+    let place = match (tp, inputs.pipeline_parallel_size) {
+        (1, 1) => format!("one {}", hardware.name),
+        (tp, 1) => format!("{tp} x {}", hardware.name),
+        (tp, stages) => format!("{stages} stages of {tp} x {}", hardware.name),
+    };
     let message = format!(
         "{} in {} does not fit on {place}: {:.1} GiB are missing on each GPU",
         model.name,

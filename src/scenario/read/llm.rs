@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{Context, engines, fit};
+use super::{Context, engines, fit, speculative};
 use crate::catalog::{CatalogError, Dtype, EngineDefaults, Hardware, Model, Scheduler};
-use crate::cost::{MemoryInputs, StepCost};
+use crate::cost::{Graphs, MemoryInputs};
 use crate::engine::{BatcherConfig, Batching, LlmServer, SchedulingPolicy};
-use crate::scenario::Serving;
 use crate::scenario::keys::{Key, engine as keys, hardware, model, root};
 use crate::scenario::node::{Span, Value};
 use crate::scenario::problem::Problem;
 use crate::scenario::reader::{Reader, Section};
+use crate::scenario::{Serving, Speculative};
 use crate::units::{Blocks, SimSpan, Tokens};
 
 /// `class_priority`: the priority of each class, for the batcher.
@@ -31,10 +31,17 @@ pub(super) fn read<'d>(
     let before = reader.problems.len();
     engines::own_options(reader, &engine, &mut defaults, options.scheduling_policy);
     options.apply(reader, &engine, &mut defaults, &model, &gpu)?;
+    let stages = options.pipeline_parallel_size;
+    speculative::check(reader, &engine, &defaults.scheduler, &model, stages, options.static_batches);
+    let speculative = speculative::read(reader, context, &engine, &model, weight_dtype);
+    if speculative.as_ref().is_some_and(|one| matches!(one.method, "ngram" | "draft_model")) {
+        // As in 0.27 (vllm/config/vllm.py): only EAGLE and its kin are scheduled ahead.
+        defaults.async_scheduling = false;
+    }
     if reader.problems.len() > before {
         return None;
     }
-    check_parallelism(reader, &engine, &model, &gpu, options.tensor_parallel_size);
+    check_parallelism(reader, &engine, &model, &gpu, options.tensor_parallel_size, stages);
     if options.enable_expert_parallel {
         engines::check_expert_parallel(reader, &engine, &model, options.tensor_parallel_size)?;
     }
@@ -59,6 +66,8 @@ pub(super) fn read<'d>(
         max_num_seqs: defaults.max_num_seqs,
         max_num_batched_tokens: defaults.max_num_batched_tokens,
         tensor_parallel_size: options.tensor_parallel_size,
+        pipeline_parallel_size: options.pipeline_parallel_size,
+        draft: speculative.as_ref().and_then(|speculative| speculative.draft.as_ref()),
         gpu_memory_utilization: defaults.gpu_memory_utilization,
         num_gpu_blocks_override: options.num_gpu_blocks_override,
     };
@@ -70,40 +79,39 @@ pub(super) fn read<'d>(
         defaults.max_num_seqs = seqs.unwrap_or(defaults.max_num_seqs);
     }
 
-    let cost = StepCost::new(
-        &model,
-        weight_dtype,
-        options.kv_dtype,
-        &gpu,
-        values,
-        options.tensor_parallel_size,
-        largest_step(&defaults),
-    );
-    let server = LlmServer {
-        batcher: options.batcher(&defaults, max_model_len, memory.blocks, class_priority),
-        kv: memory.to_kv_spec(),
-        cost: if options.enable_expert_parallel {
-            cost.with_expert_parallel(&model, options.tensor_parallel_size)
-        } else {
-            cost
-        },
-        front_end: SimSpan::from_secs_f64(values.front_end_s).unwrap_or(SimSpan::ZERO),
-    };
+    let values = values.clone();
+    let batcher = options.batcher(&defaults, max_model_len, memory.blocks, class_priority);
     let serving = Serving {
         model,
         hardware: gpu,
+        graphs: options.graphs(&defaults, speculative.as_ref()),
         engine: defaults,
         profile,
         weight_dtype,
         kv_dtype: options.kv_dtype,
         tensor_parallel_size: options.tensor_parallel_size,
+        pipeline_parallel_size: options.pipeline_parallel_size,
+        enable_expert_parallel: options.enable_expert_parallel,
+        speculative,
         memory,
+    };
+    let server = LlmServer {
+        batcher,
+        kv: serving.memory.to_kv_spec(),
+        cost: serving.cost(&values),
+        front_end: SimSpan::from_secs_f64(values.front_end_s).unwrap_or(SimSpan::ZERO),
+        pipeline: serving.pipeline(&values),
+        speculation: serving.speculation(&values),
     };
     Some((server, serving))
 }
 
 /// A catalog's answer, its error reported at `place`.
-fn found<T>(reader: &mut Reader<'_>, place: Option<Span>, result: Result<T, CatalogError>) -> Option<T> {
+pub(super) fn found<T>(
+    reader: &mut Reader<'_>,
+    place: Option<Span>,
+    result: Result<T, CatalogError>,
+) -> Option<T> {
     result.map_err(|error| reader.problem(Problem::new(place, error.to_string()))).ok()
 }
 
@@ -170,9 +178,13 @@ pub(super) enum MaxModelLen {
     Given(Tokens),
 }
 
+/// vLLM captures no larger graph unless told to (`_set_cudagraph_sizes` in vllm/config/vllm.py).
+const LARGEST_GRAPH: u32 = 512;
+
 /// `[engine]` as written; `None` takes the engine's default.
 struct Options {
     tensor_parallel_size: u32,
+    pipeline_parallel_size: u32,
     enable_expert_parallel: bool,
     max_num_seqs: Option<u32>,
     max_num_batched_tokens: Option<Tokens>,
@@ -187,6 +199,8 @@ struct Options {
     scheduling_policy: SchedulingPolicy,
     watermark: Option<f64>,
     static_batches: bool,
+    enforce_eager: bool,
+    max_cudagraph_capture_size: Option<u32>,
 }
 
 impl Options {
@@ -196,6 +210,7 @@ impl Options {
         let prefix_caching_off = not_built(reader, engine);
         let options = Self {
             tensor_parallel_size: reader.integer(engine, &keys::TENSOR_PARALLEL_SIZE).unwrap_or(1),
+            pipeline_parallel_size: reader.integer(engine, &keys::PIPELINE_PARALLEL_SIZE).unwrap_or(1),
             enable_expert_parallel: reader.boolean(engine, &keys::ENABLE_EXPERT_PARALLEL) == Some(true),
             max_num_seqs: reader.integer(engine, &keys::MAX_NUM_SEQS),
             max_num_batched_tokens: reader.integer(engine, &keys::MAX_NUM_BATCHED_TOKENS),
@@ -215,6 +230,8 @@ impl Options {
             },
             watermark: reader.number(engine, &keys::WATERMARK),
             static_batches: reader.choice(engine, &keys::BATCHING) == Some("static"),
+            enforce_eager: reader.boolean(engine, &keys::ENFORCE_EAGER) == Some(true),
+            max_cudagraph_capture_size: reader.integer(engine, &keys::MAX_CUDAGRAPH_CAPTURE_SIZE),
         };
         (reader.problems.len() == before).then_some(options)
     }
@@ -242,6 +259,8 @@ impl Options {
             defaults.watermark = watermark;
         }
         let is_vllm = defaults.scheduler == Scheduler::Vllm;
+        engines::check_graphs(reader, engine, defaults, self.enforce_eager);
+        defaults.subtracts_graphs &= !self.enforce_eager;
         if is_vllm && !defaults.enable_chunked_prefill {
             let longest = match self.max_model_len {
                 MaxModelLen::Given(tokens) => tokens,
@@ -277,6 +296,20 @@ impl Options {
             return None;
         }
         Some(())
+    }
+
+    /// vLLM's captured sizes; the other engines' graphs are not told apart.
+    fn graphs(&self, defaults: &EngineDefaults, speculative: Option<&Speculative>) -> Option<Graphs> {
+        if defaults.scheduler != Scheduler::Vllm {
+            return None;
+        }
+        if self.enforce_eager {
+            return Some(Graphs::Off);
+        }
+        let queries = 1 + speculative.map_or(0, |speculative| speculative.num_speculative_tokens);
+        let largest = defaults.max_num_seqs.saturating_mul(2 * queries).min(LARGEST_GRAPH);
+        let largest = self.max_cudagraph_capture_size.unwrap_or(largest);
+        Some(Graphs::UpTo(largest.min(defaults.max_num_batched_tokens)))
     }
 
     /// `blocks`: the pool, the engine's null block included, of which it takes the watermark.
@@ -323,16 +356,10 @@ fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> bool {
         let problem = Problem::new(engine.place(key), format!("`engine.{}` is not built yet", key.name));
         reader.problem(problem.label(format!("only {off} is possible")).help(help));
     };
-    for (key, help) in [
-        (
-            &keys::PIPELINE_PARALLEL_SIZE,
-            "several batches in flight through stages of layers are not simulated; tensor_parallel_size divides every layer",
-        ),
-        (
-            &keys::DATA_PARALLEL_SIZE,
-            "for a dense model it means independent engines: `deployment.replicas`; ranks that step together for their experts are not simulated",
-        ),
-    ] {
+    for (key, help) in [(
+        &keys::DATA_PARALLEL_SIZE,
+        "for a dense model it means independent engines: `deployment.replicas` behind `router = \"least_outstanding\"`; of a mixture of experts all ranks wait for the slowest in every step, which is not simulated, and replicas would be faster than that",
+    )] {
         if reader.integer::<u32>(engine, key).is_some_and(|size| size > 1) {
             refuse(reader, key, "1", help);
         }
@@ -344,13 +371,14 @@ fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> bool {
     prefix_caching == Some(false)
 }
 
-/// The most tokens that a step can hold. SGLang's budget does not bound its decode steps, nor a prompt
-/// that is not cut.
-fn largest_step(defaults: &EngineDefaults) -> Tokens {
-    defaults.max_num_batched_tokens.max(defaults.max_num_seqs)
-}
-
-fn check_parallelism(reader: &mut Reader<'_>, engine: &Section<'_>, model: &Model, gpu: &Hardware, tp: u32) {
+fn check_parallelism(
+    reader: &mut Reader<'_>,
+    engine: &Section<'_>,
+    model: &Model,
+    gpu: &Hardware,
+    tp: u32,
+    stages: u32,
+) {
     if let Some(heads) = indivisible_heads(model, tp) {
         let message =
             format!("the {heads} attention heads of {} cannot be divided over {tp} GPUs", model.name);
@@ -360,6 +388,11 @@ fn check_parallelism(reader: &mut Reader<'_>, engine: &Section<'_>, model: &Mode
     if tp > gpu.link_domain {
         reader.warnings.push(format!(
             "tensor_parallel_size = {tp} reaches beyond the {} GPUs that {} joins; the link's speed is assumed throughout",
+            gpu.link_domain, gpu.link_name
+        ));
+    } else if stages > 1 && tp.saturating_mul(stages) > gpu.link_domain {
+        reader.warnings.push(format!(
+            "{stages} stages of {tp} reach beyond the {} GPUs that {} joins; the link's speed is assumed throughout",
             gpu.link_domain, gpu.link_name
         ));
     }

@@ -9,6 +9,7 @@ mod llm;
 mod measurements;
 mod run;
 mod slo;
+mod speculative;
 mod sweep;
 mod synthetic;
 mod varying;
@@ -21,7 +22,7 @@ use super::lookups::Lookups;
 use super::node::{Node, Value};
 use super::problem::{Problem, ScenarioErrors};
 use super::reader::{Reader, Section};
-use super::{Axis, Scenario, SweepMode};
+use super::{Axis, Scenario, Serving, SweepMode};
 use crate::catalog::Catalog;
 use crate::engine::{RouterPolicy, Server, System};
 use crate::workload::Workload;
@@ -91,7 +92,7 @@ fn read<'d>(reader: &mut Reader<'d>, context: &Context<'_>, document: &'d Docume
         (server.map(|server| Server::Llm(Box::new(server))), serving)
     };
 
-    let gpus_per_replica = serving.as_ref().map_or(0, |s| s.tensor_parallel_size);
+    let gpus_per_replica = serving.as_ref().map_or(0, Serving::gpus);
     let catalog_price = serving
         .as_ref()
         .and_then(|s| s.hardware.price.as_ref())

@@ -22,6 +22,8 @@ pub struct Row {
     cached: Tokens,
     pub tokens: Tokens,
     pub kind: Kind,
+    /// How often the sequence had lost its blocks by then.
+    pub losses: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,10 +56,10 @@ impl Plan {
                     shape.add_chunk(row.cached, row.tokens, row.kind == Kind::LastChunk, window);
                 }
                 Kind::Decode | Kind::Padding => {
-                    let context = row.cached + 1;
-                    shape.tokens += 1;
+                    let context = row.cached + row.tokens;
+                    shape.tokens += row.tokens;
                     shape.sequences += 1;
-                    shape.sampled += 1;
+                    shape.sampled += row.tokens;
                     shape.decode_context += u64::from(context);
                     shape.decode_window_context += u64::from(context.min(window));
                 }
@@ -94,15 +96,15 @@ impl Engine<'_> {
         let mut next = 0;
         while next < self.running.len() && *budget > 0 {
             let id = self.running[next];
-            let sequence = &self.sequences[id];
-            if sequence.finishing() {
+            // Settled before any preemption: tokens that a victim gives back are for those behind.
+            let tokens = self.wanted(id).min(*budget);
+            if tokens == 0 {
                 next += 1;
                 continue;
             }
-            // Settled before any preemption: tokens that a victim gives back are for those behind.
-            let tokens = sequence.remaining().min(*budget);
-            let kv = sequence.kv;
-            while self.held(id, kv + tokens) - self.held(id, kv) > self.free_blocks() {
+            let slots = self.sequences[id].slots;
+            let needed = self.slots_with(id, tokens);
+            while self.held(id, needed) - self.held(id, slots) > self.free_blocks() {
                 let place = self.victim();
                 let victim = self.running.remove(place);
                 *budget += self.unschedule(plan, victim);
@@ -115,15 +117,43 @@ impl Engine<'_> {
                 }
             }
             self.schedule(plan, budget, id, tokens);
+            self.sequences[id].slots = needed;
             next += 1;
         }
+    }
+
+    /// Tokens that a running sequence would have in a step: none if its last token will be out by then or it
+    /// must see a token first that is on its way.
+    fn wanted(&self, id: usize) -> Tokens {
+        let sequence = &self.sequences[id];
+        if sequence.finishing() || sequence.pending > self.server.ahead() {
+            return 0;
+        }
+        if sequence.kv < sequence.prompt {
+            return sequence.remaining();
+        }
+        let drafts = self.server.speculation.as_ref().map_or(0, |s| s.num_speculative_tokens);
+        // vLLM's limit: the token after the last of the context is never computed.
+        (1 + drafts).min((self.batcher.max_model_len - 1).saturating_sub(sequence.kv))
+    }
+
+    /// Slots that a running sequence has once it has `tokens` tokens more.
+    fn slots_with(&self, id: usize, tokens: Tokens) -> Tokens {
+        let sequence = &self.sequences[id];
+        let lookahead = self.server.speculation.as_ref().map_or(0, |s| s.lookahead);
+        sequence.slots.max((sequence.kv + tokens + lookahead).min(self.batcher.max_model_len))
     }
 
     /// Phase 2: the queue from its head, until one does not fit.
     fn compose_waiting(&mut self, plan: &mut Plan, budget: &mut Tokens) {
         while self.running.len() < self.batcher.max_num_seqs as usize && *budget > 0 {
             let Some(&id) = self.waiting.first() else { return };
-            let sequence = &self.sequences[id];
+            let sequence = &mut self.sequences[id];
+            if sequence.under_way > 0 {
+                // What it lost its blocks for is still in a stage.
+                return;
+            }
+            sequence.prompt = sequence.request.input_tokens + sequence.emitted;
             let remaining = sequence.remaining();
             if !self.batcher.enable_chunked_prefill && remaining > *budget {
                 return;
@@ -183,9 +213,11 @@ impl Engine<'_> {
             Kind::Decode
         };
         sequence.kv += tokens;
-        sequence.sampled += u32::from(kind.samples());
+        sequence.slots = sequence.slots.max(sequence.kv);
+        sequence.pending += u32::from(kind.samples());
         *budget -= tokens;
-        plan.rows.push(Row { id, cached, tokens, kind });
+        let losses = sequence.losses;
+        plan.rows.push(Row { id, cached, tokens, kind, losses });
     }
 
     /// Takes a sequence out of the step that is being composed; the tokens that this sets free.
@@ -195,7 +227,7 @@ impl Engine<'_> {
         };
         let row = plan.rows.remove(place);
         self.sequences[id].kv = row.cached;
-        self.sequences[id].sampled -= u32::from(row.kind.samples());
+        self.sequences[id].pending -= u32::from(row.kind.samples());
         row.tokens
     }
 
@@ -216,8 +248,10 @@ impl Engine<'_> {
         self.outcome.preemptions += 1;
         let sequence = &mut self.sequences[id];
         sequence.kv = 0;
+        sequence.slots = 0;
+        sequence.losses += 1;
         if !sequence.finishing() {
-            sequence.prompt = sequence.request.input_tokens + sequence.sampled;
+            sequence.prompt = sequence.request.input_tokens + sequence.sampled();
             sequence.preemptions += 1;
             let place = match self.batcher.batching {
                 Batching::PrefillFirst(_) => self.waiting.len(),

@@ -55,7 +55,7 @@ impl Engine<'_> {
         for &id in &self.running {
             if Some(id) != partial {
                 let sequence = &self.sequences[id];
-                let left = sequence.request.output_tokens - sequence.sampled;
+                let left = sequence.request.output_tokens - sequence.sampled();
                 reserved += u64::from(left.min(policy.clip_max_new_tokens));
             }
         }
@@ -85,7 +85,7 @@ impl Engine<'_> {
                 break;
             }
             let sequence = &self.sequences[id];
-            let left = sequence.request.output_tokens - sequence.sampled;
+            let left = sequence.request.output_tokens - sequence.sampled();
             let fixed = self.kv.fixed_blocks(sequence.total()) * page;
             let total = sequence.prompt + fixed + left.min(policy.clip_max_new_tokens);
             if f64::from(total) >= room.total {
@@ -157,14 +157,14 @@ impl Engine<'_> {
     fn retract(&mut self, policy: &PrefillFirst, stay: &mut Vec<usize>) {
         stay.sort_by_key(|&id| {
             let sequence = &self.sequences[id];
-            Reverse((sequence.sampled, Reverse(sequence.request.input_tokens)))
+            Reverse((sequence.sampled(), Reverse(sequence.request.input_tokens)))
         });
         while stay.len() > 1 && self.short(policy, stay) {
             let id = stay.pop().expect("more than one");
             self.running.retain(|&other| other != id);
             self.preempt(id);
         }
-        let decoded: u64 = stay.iter().map(|&id| u64::from(self.sequences[id].sampled)).sum();
+        let decoded: u64 = stay.iter().map(|&id| u64::from(self.sequences[id].sampled())).sum();
         let ahead = u64::from(policy.retract_decode_steps) * stay.len() as u64;
         let all: u64 = stay.iter().map(|&id| u64::from(self.sequences[id].request.output_tokens)).sum();
         self.ratio = ((decoded + ahead) as f64 / (all + 1) as f64).min(1.0);
@@ -183,8 +183,8 @@ impl Engine<'_> {
 
     fn blocks_of_next(&self, ids: &[usize]) -> Blocks {
         let more = |&id: &usize| {
-            let kv = self.sequences[id].kv;
-            self.held(id, kv + 1) - self.held(id, kv)
+            let slots = self.sequences[id].slots;
+            self.held(id, slots + 1) - self.held(id, slots)
         };
         ids.iter().map(more).sum()
     }
