@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use knee::catalog::{Attention, Catalog, CatalogError, Dtype, Scheduler, Standing, age_months};
+use knee::catalog::{
+    Attention, Catalog, CatalogError, Dtype, ModelKind, Scheduler, Standing, Weights, age_months,
+};
 use knee::cost::{MemoryInputs, StepCost, StepShape, memory_budget};
 
 fn catalog() -> Catalog {
@@ -50,9 +52,13 @@ fn every_shipped_file_reads() {
         catalog.model(&name, here()).unwrap();
     }
     for name in catalog.profile_names() {
-        let gpu = name.strip_suffix("-vllm").expect("profiles are named gpu-engine");
+        let engines = ["vllm", "sglang", "tensorrt-llm"].into_iter();
+        let (gpu, engine) = engines
+            .filter_map(|engine| Some((name.strip_suffix(engine)?.strip_suffix('-')?, engine)))
+            .next()
+            .expect("profiles are named gpu-engine");
         let gpu = catalog.hardware(gpu).unwrap();
-        assert_eq!(catalog.profile(&name, &gpu, "vllm", Dtype::Bf16, here()).unwrap().gpu, gpu.name);
+        assert_eq!(catalog.profile(&name, &gpu, engine, Dtype::Bf16, here()).unwrap().gpu, gpu.name);
     }
 }
 
@@ -65,12 +71,12 @@ fn a_fitted_profile_is_preferred_and_says_how_good_it_is() {
     assert_eq!(fitted.values[0].compute, 0.6755);
     assert!((fitted.values[0].overhead_per_layer_s * 40.0 - 1.8776e-3).abs() < 1e-6);
     assert!(fitted.held_out_error.is_some());
-    let a100 = catalog.hardware("a100-80-sxm").unwrap();
+    let a100 = catalog.hardware("a100-80-pcie").unwrap();
     let prior = catalog.profile("auto", &a100, "vllm", Dtype::Bf16, here()).unwrap();
     assert_eq!(prior.standing, Standing::Estimated);
     assert!((prior.values[0].compute - 0.87 * 0.75).abs() < 1e-12);
     let error = catalog.profile("h100-sxm-vllm", &a100, "vllm", Dtype::Bf16, here()).unwrap_err();
-    assert!(error.to_string().contains("a100-80-sxm"), "{error}");
+    assert!(error.to_string().contains("a100-80-pcie"), "{error}");
 }
 
 #[test]
@@ -164,6 +170,31 @@ fn other_engines_have_their_own_defaults() {
     assert_eq!((trt.max_num_seqs, trt.max_num_batched_tokens, trt.block_size), (2048, 8192, 32));
     assert_eq!(trt.scheduler, Scheduler::TensorRtLlm { max_utilization: false });
     assert_eq!((trt.gpu_memory_utilization, trt.enable_chunked_prefill), (0.90, false));
+}
+
+/// gpt-oss and Llama share neither kernels nor constants: each is served by values for its kind, and what was fitted
+/// on the other kind only is marked estimated.
+#[test]
+fn a_profile_is_for_a_kind_of_model() {
+    let catalog = catalog();
+    let h200 = catalog.hardware("h200-sxm").unwrap();
+    let of = |dtype, kind| {
+        let weights = Weights { dtype, kind };
+        catalog.profile("auto", &h200, "vllm", weights, here()).unwrap()
+    };
+    let dense = of(Dtype::Fp8, ModelKind::Dense);
+    let experts = of(Dtype::Fp8, ModelKind::MixtureOfExperts);
+    for (profile, kind) in [(&dense, ModelKind::Dense), (&experts, ModelKind::MixtureOfExperts)] {
+        assert_eq!(profile.values[0].models, Some(kind));
+        assert_eq!(profile.standing, Standing::Calibrated);
+    }
+    assert_ne!(dense.values[0].compute, experts.values[0].compute);
+    let stand_in = of(Dtype::Mxfp4, ModelKind::Dense);
+    assert_eq!(stand_in.standing, Standing::Estimated);
+    assert_eq!(stand_in.values[0].compute, of(Dtype::Mxfp4, ModelKind::MixtureOfExperts).values[0].compute);
+    assert!(stand_in.held_out_error.is_none() && stand_in.values[0].note.contains("mixtures of experts"));
+    let (model, _) = catalog.model("gpt-oss-120b", here()).unwrap();
+    assert_eq!(model.weights(Dtype::Mxfp4).kind, ModelKind::MixtureOfExperts);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::least_squares::{Minimum, Problem, minimise};
 use super::parameter::Parameter;
 use super::uncertainty::standard_errors;
 use super::{CalibrateError, Fitted, Status};
-use crate::catalog::{Hardware, ProfileValues};
+use crate::catalog::{Hardware, ModelKind, ProfileValues};
 use crate::experiment::Progress;
 use crate::validate::{Cell, Family, Figure, Figures, Load, MeasurementError, Scored};
 
@@ -48,9 +48,10 @@ pub(super) fn fit(
     let mut tried: Vec<Parameter> = Parameter::ALL
         .into_iter()
         .filter(|p| ALWAYS.contains(p) || also.contains(p) || is_told_by_sizes(*p, cells))
+        .filter(|p| *p != Parameter::ExpertMemory || has_experts(cells))
         .collect();
     let mut parameters: Vec<Fitted> = Vec::new();
-    let first: Vec<f64> = tried.iter().map(|p| libm::log(p.prior(&prior))).collect();
+    let first: Vec<f64> = tried.iter().map(|p| libm::log(p.start(&prior))).collect();
     // A loaded chip sustains less than its kernels reach, by how much is not known.
     let mut starts: Vec<Vec<f64>> = COMPUTE_STARTS
         .iter()
@@ -131,6 +132,12 @@ fn is_told_by_sizes(parameter: Parameter, cells: &[Cell]) -> bool {
     }
     let sizes: BTreeSet<u32> = cells.iter().map(|cell| cell.serving().tensor_parallel_size).collect();
     sizes.len() > 1 && !cells[0].serving().hardware.kernels.all_reduce.is_empty()
+}
+
+/// Cells that are fitted together are of one kind of model.
+fn has_experts(cells: &[Cell]) -> bool {
+    let serving = cells[0].serving();
+    serving.model.weights(serving.weight_dtype).kind == ModelKind::MixtureOfExperts
 }
 
 /// How little a parameter is known: its standard error as a share of the larger of value and prior.
@@ -254,12 +261,17 @@ impl<'a> Simulations<'a> {
 /// `values` with every step `factor` times as long, as far as peaks allow.
 fn scaled(values: &ProfileValues, factor: f64) -> ProfileValues {
     let mut scaled = values.clone();
-    for fraction in
-        [&mut scaled.compute, &mut scaled.memory, &mut scaled.kv_memory, &mut scaled.attention_compute]
-    {
+    for fraction in [
+        &mut scaled.compute,
+        &mut scaled.memory,
+        &mut scaled.kv_memory,
+        &mut scaled.fp8_kv_memory,
+        &mut scaled.attention_compute,
+    ] {
         *fraction = (*fraction / factor).min(1.0);
     }
     scaled.overhead_per_layer_s *= factor;
+    scaled.prefill_launch_per_layer_s *= factor;
     scaled.per_sequence_s *= factor;
     for point in &mut scaled.all_reduce {
         point.startup_s *= factor;

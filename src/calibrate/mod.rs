@@ -1,7 +1,7 @@
 //! Fits step-time parameters to measurements, with the simulator inside the loop.
 //!
 //! A throughput-latency point is compared with a simulated one, so that queueing is not mistaken for step
-//! time. Per weight dtype: start from the GPU's kernel values, minimise a robust loss on the log errors
+//! time. Per weight dtype and kind of model: start from the GPU's kernel values, minimise a robust loss on the log errors
 //! of every figure that was measured (`least_squares`), state how well each parameter is known
 //! (`uncertainty`), put back to its prior what the data does not identify, and score what was held out.
 //!
@@ -19,7 +19,7 @@ mod uncertainty;
 
 use std::collections::BTreeSet;
 
-use crate::catalog::{Dtype, ProfileValues};
+use crate::catalog::{ProfileValues, Weights};
 use crate::experiment::Progress;
 use crate::validate::{Cell, ErrorRow, Family, MeasurementError, Scored, error_table};
 
@@ -43,7 +43,7 @@ pub struct Options {
     pub hold_out: Option<HoldOut>,
 }
 
-/// A fitted profile: one fit per weight dtype, in the order of first appearance.
+/// A fitted profile: one fit per weight dtype and kind of model, in the order of first appearance.
 #[derive(Clone, Debug)]
 pub struct Calibration {
     pub gpu: String,
@@ -51,10 +51,10 @@ pub struct Calibration {
     pub fits: Vec<Fit>,
 }
 
-/// The fit of one weight dtype.
+/// The fit of one weight dtype and kind of model.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    pub weight_dtype: Dtype,
+    pub weights: Weights,
     pub values: ProfileValues,
     pub parameters: Vec<Fitted>,
     /// Figures that were fitted, over all fitted cells.
@@ -140,25 +140,26 @@ pub fn calibrate(
             second: format!("{other_engine} on {other_gpu}"),
         });
     }
-    let mut dtypes: Vec<Dtype> = Vec::new();
+    let weights_of = |cell: &Cell| cell.serving().model.weights(cell.serving().weight_dtype);
+    let mut all_weights: Vec<Weights> = Vec::new();
     for cell in cells {
-        if !dtypes.contains(&cell.serving().weight_dtype) {
-            dtypes.push(cell.serving().weight_dtype);
+        if !all_weights.contains(&weights_of(cell)) {
+            all_weights.push(weights_of(cell));
         }
     }
     // How many runs a search takes is not known before; the bar is brought to its end after it.
     progress.total(RUNS_PER_CELL * cells.len() as u64);
-    let fits = dtypes.into_iter().map(|dtype| {
-        let of_dtype: Vec<Cell> =
-            cells.iter().filter(|cell| cell.serving().weight_dtype == dtype).cloned().collect();
-        fit_dtype(dtype, &of_dtype, options, progress)
+    let fits = all_weights.into_iter().map(|weights| {
+        let of_weights: Vec<Cell> =
+            cells.iter().filter(|cell| weights_of(cell) == weights).cloned().collect();
+        fit_weights(weights, &of_weights, options, progress)
     });
     let fits = fits.collect::<Result<_, _>>()?;
     Ok(Calibration { gpu, engine, fits })
 }
 
-fn fit_dtype(
-    weight_dtype: Dtype,
+fn fit_weights(
+    weights: Weights,
     cells: &[Cell],
     options: &Options,
     progress: &dyn Progress,
@@ -174,7 +175,7 @@ fn fit_dtype(
         fitted = rest;
     }
     if fitted.is_empty() {
-        return Err(CalibrateError::AllHeldOut { dtype: weight_dtype.name() });
+        return Err(CalibrateError::AllHeldOut { dtype: weights.dtype.name() });
     }
     let outcome = fit::fit(&fitted, &options.also, progress)?;
     let scored = fit::simulate_all(&fitted, &outcome.values)?;
@@ -188,7 +189,7 @@ fn fit_dtype(
         }
     }
     Ok(Fit {
-        weight_dtype,
+        weights,
         warnings: warnings(&outcome.parameters, &fitted),
         values: outcome.values,
         parameters: outcome.parameters,

@@ -9,12 +9,20 @@ pub enum Parameter {
     Compute,
     /// b: weight streaming.
     Memory,
+    /// Reading routed experts, over dense matrices.
+    ExpertMemory,
+    /// h: tokens at which GEMMs reach half of their compute.
+    HalfTokens,
     /// `b_kv`: reading KV.
     KvMemory,
+    /// `b_kv` of an fp8 cache.
+    Fp8KvMemory,
     /// `e_a`: prefill attention.
     AttentionCompute,
     /// t0 per layer.
     OverheadPerLayer,
+    /// Launching a step with prompt tokens, per layer.
+    PrefillLaunchPerLayer,
     /// `t_seq`.
     PerSequence,
     /// fr.
@@ -31,12 +39,16 @@ use Parameter::*;
 
 impl Parameter {
     /// All of them, in a profile's order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Compute,
         Memory,
+        ExpertMemory,
+        HalfTokens,
         KvMemory,
+        Fp8KvMemory,
         AttentionCompute,
         OverheadPerLayer,
+        PrefillLaunchPerLayer,
         PerSequence,
         FrontEnd,
         Throttle,
@@ -50,9 +62,13 @@ impl Parameter {
         match self {
             Compute => "compute",
             Memory => "memory",
+            ExpertMemory => "expert_memory",
+            HalfTokens => "half_tokens",
             KvMemory => "kv_memory",
+            Fp8KvMemory => "fp8_kv_memory",
             AttentionCompute => "attention_compute",
             OverheadPerLayer => "overhead_per_layer_us",
+            PrefillLaunchPerLayer => "prefill_launch_per_layer_us",
             PerSequence => "per_sequence_us",
             FrontEnd => "front_end_ms",
             Throttle => "throttle",
@@ -70,7 +86,7 @@ impl Parameter {
     /// Whether it is a fraction of a datasheet peak.
     #[must_use]
     pub const fn is_fraction(self) -> bool {
-        matches!(self, Compute | Memory | KvMemory | AttentionCompute)
+        matches!(self, Compute | Memory | KvMemory | Fp8KvMemory | AttentionCompute)
     }
 
     /// Whether it multiplies the hardware's figures instead of standing in a profile itself.
@@ -83,8 +99,11 @@ impl Parameter {
     #[must_use]
     pub const fn bounds(self) -> (f64, f64) {
         match self {
-            Compute | Memory | KvMemory | AttentionCompute => (0.01, 1.0),
+            Compute | Memory | KvMemory | Fp8KvMemory | AttentionCompute => (0.01, 1.0),
+            ExpertMemory => (0.1, 3.0),
+            HalfTokens => (0.5, 1000.0),
             OverheadPerLayer => (1.0, 1000.0),
+            PrefillLaunchPerLayer => (10.0, 5000.0),
             PerSequence => (0.5, 1000.0),
             FrontEnd => (0.1, 1000.0),
             Throttle => (0.005, 0.5),
@@ -97,9 +116,9 @@ impl Parameter {
     pub(super) const fn step(self) -> f64 {
         match self {
             Compute | Memory => 0.02,
-            KvMemory | AttentionCompute => 0.05,
-            OverheadPerLayer | FrontEnd => 0.1,
-            Throttle | PerSequence | AllReduceStartup | AllReduceBus => 0.2,
+            ExpertMemory | KvMemory | Fp8KvMemory | AttentionCompute => 0.05,
+            OverheadPerLayer | PrefillLaunchPerLayer | FrontEnd => 0.1,
+            Throttle | HalfTokens | PerSequence | AllReduceStartup | AllReduceBus => 0.2,
         }
     }
 
@@ -109,9 +128,13 @@ impl Parameter {
         match self {
             Compute => values.compute,
             Memory => values.memory,
+            ExpertMemory => values.expert_memory,
+            HalfTokens => values.half_tokens,
             KvMemory => values.kv_memory,
+            Fp8KvMemory => values.fp8_kv_memory,
             AttentionCompute => values.attention_compute,
             OverheadPerLayer => values.overhead_per_layer_s * 1e6,
+            PrefillLaunchPerLayer => values.prefill_launch_per_layer_s * 1e6,
             PerSequence => values.per_sequence_s * 1e6,
             FrontEnd => values.front_end_s * 1e3,
             Throttle => values.throttle,
@@ -119,14 +142,29 @@ impl Parameter {
         }
     }
 
+    /// Where a search for it starts: its prior, or within its bounds where that is 0.
+    pub(super) fn start(self, values: &ProfileValues) -> f64 {
+        let (low, high) = self.bounds();
+        let least = match self {
+            HalfTokens => 10.0,
+            PrefillLaunchPerLayer => 300.0,
+            _ => low,
+        };
+        self.prior(values).clamp(least, high)
+    }
+
     /// Writes `value` into `values`.
     pub(super) fn apply(self, value: f64, values: &mut ProfileValues, hardware: &Hardware) {
         match self {
             Compute => values.compute = value,
             Memory => values.memory = value,
+            ExpertMemory => values.expert_memory = value,
+            HalfTokens => values.half_tokens = value,
             KvMemory => values.kv_memory = value,
+            Fp8KvMemory => values.fp8_kv_memory = value,
             AttentionCompute => values.attention_compute = value,
             OverheadPerLayer => values.overhead_per_layer_s = value * 1e-6,
+            PrefillLaunchPerLayer => values.prefill_launch_per_layer_s = value * 1e-6,
             PerSequence => values.per_sequence_s = value * 1e-6,
             FrontEnd => values.front_end_s = value * 1e-3,
             Throttle => values.throttle = value,

@@ -33,7 +33,8 @@ fn values(out: &mut String, fit: &Fit) {
         "estimated"
     };
     line(out, "\n[[values]]");
-    line(out, &format!("weight_dtype = {:?}", fit.weight_dtype.name()));
+    line(out, &format!("weight_dtype = {:?}", fit.weights.dtype.name()));
+    line(out, &format!("models = {:?}", fit.weights.kind.key()));
     line(out, &format!("standing = {standing:?}"));
     line(out, &format!("versions = {}", text(&versions(fit))));
     for parameter in Parameter::ALL.into_iter().filter(|parameter| !parameter.is_multiple()) {

@@ -41,8 +41,12 @@ pub struct Kernels {
     /// The same for fp8 weights, where known.
     pub fp8_compute: Option<f64>,
     pub fp8_memory: Option<f64>,
+    /// h: tokens at which an fp8 GEMM reaches half of its compute efficiency; 0 where not known.
+    pub fp8_half_tokens: f64,
     /// Decode attention's bandwidth efficiency b_kv; prefill attention's compute efficiency e_a (of bf16 peak).
     pub kv_memory: f64,
+    /// b_kv of an fp8 cache, where known: half the bytes take more than half the time on some chips.
+    pub fp8_kv_memory: Option<f64>,
     pub attention_compute: f64,
     /// Sustained end-to-end compute over kernel compute (power limits), by dtype class.
     pub bf16_derate: f64,
@@ -108,7 +112,10 @@ struct KernelsTable {
     bf16_memory: f64,
     fp8_compute: Option<f64>,
     fp8_memory: Option<f64>,
+    #[serde(default)]
+    fp8_half_tokens: f64,
     kv_memory: f64,
+    fp8_kv_memory: Option<f64>,
     attention_compute: f64,
     bf16_derate: f64,
     fp8_derate: f64,
@@ -163,7 +170,9 @@ fn read_kernels(table: KernelsTable, file: &File) -> Result<Kernels, CatalogErro
         bf16_memory: fraction("bf16_memory", table.bf16_memory)?,
         fp8_compute: optional("fp8_compute", table.fp8_compute)?,
         fp8_memory: optional("fp8_memory", table.fp8_memory)?,
+        fp8_half_tokens: file.not_negative("kernels.fp8_half_tokens", table.fp8_half_tokens)?,
         kv_memory: fraction("kv_memory", table.kv_memory)?,
+        fp8_kv_memory: optional("fp8_kv_memory", table.fp8_kv_memory)?,
         attention_compute: fraction("attention_compute", table.attention_compute)?,
         bf16_derate: fraction("bf16_derate", table.bf16_derate)?,
         fp8_derate: fraction("fp8_derate", table.fp8_derate)?,

@@ -27,7 +27,7 @@ pub use error::CatalogError;
 pub use hardware::{AllReduce, Hardware, Kernels};
 pub use model::{Attention, LayerGroup, Mlp, Model, Parameters, WeightBytes};
 pub use price::{Price, age_months};
-pub use profile::{FitRecord, Profile, ProfileValues, Standing};
+pub use profile::{FitRecord, ModelKind, Profile, ProfileValues, Standing, Weights};
 pub use scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve};
 
 use engine::EngineTable;
@@ -149,10 +149,10 @@ impl Catalog {
         EngineTable::read(file)?.defaults(version, gpu)
     }
 
-    /// The profile called `name`, a path to one, or with `auto` the best one for GPU, engine and weight
-    /// dtype: a fitted one if there is one, else the GPU's kernel values, marked estimated. The profile
-    /// returned holds the values of `dtype` only; a named profile without them is completed by the
-    /// estimate.
+    /// The profile called `name`, a path to one, or with `auto` the best one for GPU, engine and
+    /// weights: a fitted one if there is one, else the GPU's kernel values, marked estimated. The profile
+    /// returned holds the values for `weights` only; one fitted on the other kind of model stands in where
+    /// there is none, marked estimated. A named profile without values is completed by the estimate.
     ///
     /// # Errors
     /// Unknown name, an invalid file, or a profile for another GPU or engine.
@@ -161,11 +161,12 @@ impl Catalog {
         name: &str,
         gpu: &Hardware,
         engine: &str,
-        dtype: Dtype,
+        weights: impl Into<Weights>,
         base: &Path,
     ) -> Result<Profile, CatalogError> {
+        let weights = weights.into();
         if name == "auto" {
-            return self.best_profile(gpu, engine, dtype);
+            return self.best_profile(gpu, engine, weights);
         }
         let on_disk;
         let (key, file) = if let Some(file) = self.profiles.get(name) {
@@ -187,27 +188,18 @@ impl Catalog {
             );
             return Err(file.invalid(&message));
         }
-        let fitted = profiles.into_iter().find(|profile| profile.holds(dtype));
-        Ok(fitted.unwrap_or_else(|| gpu.estimated_profile(engine, dtype)))
+        let fitted = profile::best(profiles, weights);
+        Ok(fitted.unwrap_or_else(|| gpu.estimated_profile(engine, weights.dtype)))
     }
 
-    fn best_profile(&self, gpu: &Hardware, engine: &str, dtype: Dtype) -> Result<Profile, CatalogError> {
+    fn best_profile(&self, gpu: &Hardware, engine: &str, weights: Weights) -> Result<Profile, CatalogError> {
+        let mut candidates = Vec::new();
         for (name, file) in self.profiles.iter() {
             let profiles = profile::read(name, file)?;
-            let fits = |profile: &Profile| {
-                profile.gpu == gpu.name && profile.engine == engine && profile.holds(dtype)
-            };
-            if let Some(profile) = profiles.into_iter().find(fits) {
-                return Ok(profile);
-            }
+            candidates.extend(profiles.into_iter().filter(|one| one.gpu == gpu.name && one.engine == engine));
         }
-        Ok(gpu.estimated_profile(engine, dtype))
-    }
-}
-
-impl Profile {
-    fn holds(&self, dtype: Dtype) -> bool {
-        self.values.iter().any(|values| values.weight_dtype == dtype)
+        let best = profile::best(candidates, weights);
+        Ok(best.unwrap_or_else(|| gpu.estimated_profile(engine, weights.dtype)))
     }
 }
 

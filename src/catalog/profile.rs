@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::files::File;
 use super::hardware::{AllReduceRow, read_all_reduce};
-use super::{AllReduce, CatalogError, Dtype, Hardware};
+use super::{AllReduce, CatalogError, Dtype, Hardware, Mlp, Model};
 
 /// Fitted step-time parameters for (GPU, engine, weight dtype).
 #[derive(Clone, Debug)]
@@ -64,6 +64,56 @@ pub struct FitRecord {
     pub held_out_error_percent: BTreeMap<String, f64>,
 }
 
+/// Models that share kernels: a mixture of experts spends its time in grouped matrix products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelKind {
+    Dense,
+    MixtureOfExperts,
+}
+
+impl ModelKind {
+    /// As a profile writes it.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Dense => "dense",
+            Self::MixtureOfExperts => "mixture_of_experts",
+        }
+    }
+
+    /// For people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dense => "dense models",
+            Self::MixtureOfExperts => "mixtures of experts",
+        }
+    }
+}
+
+/// The weights that a profile is asked for; of a dtype alone: a dense model's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Weights {
+    pub dtype: Dtype,
+    pub kind: ModelKind,
+}
+
+impl From<Dtype> for Weights {
+    fn from(dtype: Dtype) -> Self {
+        Self { dtype, kind: ModelKind::Dense }
+    }
+}
+
+impl Model {
+    /// What a profile for this model is asked for when its weights are stored as `dtype`.
+    #[must_use]
+    pub fn weights(&self, dtype: Dtype) -> Weights {
+        let has_experts = self.layers.iter().any(|group| matches!(group.mlp, Mlp::Moe { .. }));
+        Weights { dtype, kind: if has_experts { ModelKind::MixtureOfExperts } else { ModelKind::Dense } }
+    }
+}
+
 /// How well founded a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -77,15 +127,26 @@ pub enum Standing {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProfileValues {
     pub weight_dtype: Dtype,
+    /// The models they hold for; `None`: all.
+    pub models: Option<ModelKind>,
     /// e: fraction of the dense peak of the weights' compute type ([`Hardware::compute_flops`]).
     pub compute: f64,
     /// b: fraction of memory bandwidth when streaming weights.
     pub memory: f64,
+    /// Rate of reading the experts that random routing would touch, over that of dense matrices; above 1 where
+    /// routing prefers some experts, so that fewer are touched.
+    pub expert_memory: f64,
+    /// h: tokens at which GEMMs reach half of `compute`; 0: at any number alike.
+    pub half_tokens: f64,
     /// b_kv and e_a.
     pub kv_memory: f64,
+    /// b_kv of an fp8 cache.
+    pub fp8_kv_memory: f64,
     pub attention_compute: f64,
     /// t0 = this x layers.
     pub overhead_per_layer_s: f64,
+    /// Host time to launch a step with prompt tokens, per layer; 0 where graphs or long kernels hide it.
+    pub prefill_launch_per_layer_s: f64,
     /// t_seq.
     pub per_sequence_s: f64,
     /// fr: HTTP and tokenising, before the engine sees the request.
@@ -111,6 +172,8 @@ const FP8_OVER_BF16: f64 = 0.66;
 /// MXFP4 experts over bf16 GEMM efficiency: end-to-end fit of gpt-oss-120b on H200, .22 of the bf16
 /// peak against .82.
 const MXFP4_OVER_BF16: f64 = 0.27;
+/// Reading routed experts relative to dense matrices where it was not fitted: gpt-oss-120b on H200.
+const EXPERT_MEMORY: f64 = 0.78;
 /// Share of the fp8 efficiency that fp4 units reach of their doubled peak: a guess.
 const FP4_OVER_FP8: f64 = 0.75;
 
@@ -141,14 +204,21 @@ impl Hardware {
             Dtype::Mxfp4 => (kernels.bf16_compute * MXFP4_OVER_BF16, kernels.bf16_memory),
             _ => (bf16, kernels.bf16_memory),
         };
+        let half_tokens =
+            if dtype == Dtype::Fp8 && self.fp8_flops.is_some() { kernels.fp8_half_tokens } else { 0.0 };
         let kernels_are = if kernels.estimated { "estimated" } else { "measured" };
         ProfileValues {
             weight_dtype: dtype,
+            models: None,
             compute,
             memory,
+            expert_memory: EXPERT_MEMORY,
+            half_tokens,
             kv_memory: kernels.kv_memory,
+            fp8_kv_memory: kernels.fp8_kv_memory.unwrap_or(kernels.kv_memory),
             attention_compute: kernels.attention_compute,
             overhead_per_layer_s: PRIOR_OVERHEAD_PER_LAYER_S,
+            prefill_launch_per_layer_s: 0.0,
             per_sequence_s: PRIOR_PER_SEQUENCE_S,
             front_end_s: PRIOR_FRONT_END_S,
             throttle: 0.0,
@@ -201,13 +271,20 @@ struct ProfileFile {
 #[serde(deny_unknown_fields)]
 struct ValuesTable {
     weight_dtype: Dtype,
+    models: Option<ModelKind>,
     standing: Standing,
     versions: String,
     compute: f64,
     memory: f64,
+    expert_memory: Option<f64>,
+    #[serde(default)]
+    half_tokens: f64,
     kv_memory: f64,
+    fp8_kv_memory: Option<f64>,
     attention_compute: f64,
     overhead_per_layer_us: f64,
+    #[serde(default)]
+    prefill_launch_per_layer_us: f64,
     per_sequence_us: f64,
     front_end_ms: f64,
     #[serde(default)]
@@ -225,7 +302,30 @@ struct ValuesTable {
     note: String,
 }
 
-/// Reads a profile's file: one profile per weight dtype, in the file's order.
+/// The profile for `weights`: one for this kind of model, else one for all, else one for the other kind, whose
+/// host and kernels at least are the same.
+pub(super) fn best(profiles: Vec<Profile>, weights: Weights) -> Option<Profile> {
+    let distance = |profile: &Profile| {
+        let values = profile.values.first().filter(|values| values.weight_dtype == weights.dtype)?;
+        Some(values.models.map_or(1, |kind| if kind == weights.kind { 0 } else { 2 }))
+    };
+    let nearest = profiles.into_iter().filter_map(|one| Some((distance(&one)?, one)));
+    let (distance, mut profile) = nearest.min_by_key(|(distance, _)| *distance)?;
+    if distance == 2 {
+        profile.standing = Standing::Estimated;
+        profile.held_out_error = None;
+        profile.published_error = None;
+        profile.fit = None;
+        for values in &mut profile.values {
+            let fitted_on = values.models.map_or("other models", ModelKind::name);
+            values.standing = Standing::Estimated;
+            values.note = format!("fitted on {fitted_on}, used for {}", weights.kind.name());
+        }
+    }
+    Some(profile)
+}
+
+/// Reads a profile's file: one profile per table of values, in the file's order.
 pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError> {
     let ProfileFile { gpu, engine, values } = file.parse()?;
     if values.is_empty() {
@@ -260,11 +360,20 @@ fn read_values(table: &ValuesTable, file: &File) -> Result<ProfileValues, Catalo
     };
     Ok(ProfileValues {
         weight_dtype: table.weight_dtype,
+        models: table.models,
         compute: fraction("compute", table.compute)?,
         memory: fraction("memory", table.memory)?,
+        expert_memory: file.positive("values.expert_memory", table.expert_memory.unwrap_or(EXPERT_MEMORY))?,
+        half_tokens: file.not_negative("values.half_tokens", table.half_tokens)?,
         kv_memory: fraction("kv_memory", table.kv_memory)?,
+        fp8_kv_memory: fraction("fp8_kv_memory", table.fp8_kv_memory.unwrap_or(table.kv_memory))?,
         attention_compute: fraction("attention_compute", table.attention_compute)?,
         overhead_per_layer_s: time("overhead_per_layer_us", table.overhead_per_layer_us, 1e-6)?,
+        prefill_launch_per_layer_s: time(
+            "prefill_launch_per_layer_us",
+            table.prefill_launch_per_layer_us,
+            1e-6,
+        )?,
         per_sequence_s: time("per_sequence_us", table.per_sequence_us, 1e-6)?,
         front_end_s: time("front_end_ms", table.front_end_ms, 1e-3)?,
         throttle: file.share("values.throttle", table.throttle)?,

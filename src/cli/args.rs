@@ -264,9 +264,9 @@ pub(super) struct CalibrateArgs {
     /// File for the fitted profile
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Parameters to fit besides compute, overheads and front end: memory, kv_memory,
-    /// attention_compute, throttle (all-reduces are fitted where several tensor-parallel sizes
-    /// tell)
+    /// Parameters to fit besides compute, overheads and front end: memory, expert_memory, half_tokens,
+    /// kv_memory, fp8_kv_memory, attention_compute, prefill_launch_per_layer_us, throttle (all-reduces
+    /// are fitted where several tensor-parallel sizes tell)
     #[arg(long, value_name = "PARAMETER", value_delimiter = ',')]
     pub fit: Vec<String>,
     /// Load points to score and not to fit: half:SEED, or tensor_parallel_size, input_tokens,

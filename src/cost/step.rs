@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! T = t0 + t_seq S + T_linear + T_head + T_attention + T_communication + T_launch
-//! T_linear    = sqrt(Tc^2 + Tm^2)       Tc = 2 P_active n / (p F e)     Tm = W(n) / (p B b)
+//! T_linear    = sqrt(Tc^2 + Tm^2)       Tc = 2 (P_active n + h P_touched(n)) / (p F e)     Tm = W(n) / (p B b)
 //! T_attention = sqrt(T_pairs^2 + T_kv^2)
 //! ```
 //!
@@ -13,7 +13,10 @@
 //! streaming overlap imperfectly: the 2-norm lies between "the longer one" and "one after the other".
 //! (Fitted to a Qwen3-14B server, exponents of 1.5, 2, 3 and plain max were within 0.7 points of each
 //! other; addition was 5 points worse.) Of a mixture of experts, n tokens that each pick k of E touch
-//! the share 1 - (1 - k/E)^n, read less efficiently than dense matrices. Attention multiplies (T_pairs)
+//! the share 1 - (1 - k/E)^n, read less efficiently than dense matrices. A matrix with m rows of input
+//! computes at m / (m + h) of its best rate, so every matrix that is touched takes as long as h rows more.
+//! A step with prompt tokens that runs without CUDA graphs lasts at least as long as the host takes to
+//! launch it. Attention multiplies (T_pairs)
 //! and reads KV (T_kv), both sums over the step's sequences that arrive summed in the [`StepShape`]. One
 //! launch per layer serves the step's prompts, which multiply, and its decodes, which read, so the two
 //! overlap as those of the matrices do. (Held-out TPOT of a mixture of long prompts on Qwen3-14B, H100:
@@ -26,8 +29,6 @@ use super::launch::{Graphs, Launch};
 use crate::catalog::{AllReduce, Attention, Dtype, Hardware, Mlp, Model, ProfileValues};
 use crate::units::{SimSpan, Tokens, rounded};
 
-/// Efficiency of reading routed experts relative to dense matrices (fitted: gpt-oss-120b on H200).
-const EXPERT_READ: f64 = 0.78;
 /// Activations travel and KV of computed heads is multiplied in bf16.
 pub(super) const ACTIVATION_BYTES: f64 = 2.0;
 /// Untouched share of experts below which all count as touched.
@@ -76,8 +77,13 @@ pub struct StepCost {
     /// Share of compute that is lost while it never pauses: see [`super::Clock`].
     throttle: f64,
     overhead_s: f64,
+    prefill_launch_s: f64,
     per_sequence_s: f64,
     linear_compute_per_token_s: f64,
+    /// What h rows more in every matrix cost: of all but the routed experts, and of these over the time to
+    /// read them.
+    linear_compute_half_s: f64,
+    experts_half_over_read: f64,
     /// Under expert parallelism: what the busiest GPU computes beyond the mean, per square root of tokens.
     spread_per_root_token_s: f64,
     /// Reading the weights of all layers but the routed experts.
@@ -129,7 +135,8 @@ impl StepCost {
         tp: u32,
         max_num_batched_tokens: Tokens,
     ) -> Self {
-        for fraction in [profile.compute, profile.memory, profile.kv_memory, profile.attention_compute] {
+        let kv_memory = if kv_dtype == Dtype::Fp8 { profile.fp8_kv_memory } else { profile.kv_memory };
+        for fraction in [profile.compute, profile.memory, kv_memory, profile.attention_compute] {
             assert!(fraction > 0.0 && fraction <= 1.0, "{fraction} is not a fraction of a peak");
         }
         let gpus = f64::from(tp.max(1));
@@ -141,24 +148,30 @@ impl StepCost {
         let weights = model.weight_bytes(weight_dtype);
         let head = f64::from(model.vocab_size) * f64::from(model.hidden_size);
         let (communication_s, communication_per_token_s) = all_reduce(model, hardware, profile, tp);
+        let half_per_parameter_s = 2.0 * profile.half_tokens / compute;
+        let all_experts_s = weights.routed / (stream * profile.expert_memory);
+        let dense = (parameters.active_in_layers() - parameters.routed_active) as f64;
         Self {
             window: model.window().unwrap_or(Tokens::MAX),
             throttle: profile.throttle,
             overhead_s: profile.overhead_per_layer_s * layers,
+            prefill_launch_s: profile.prefill_launch_per_layer_s * layers,
             per_sequence_s: profile.per_sequence_s,
             linear_compute_per_token_s: 2.0 * parameters.active_in_layers() as f64 / compute,
+            linear_compute_half_s: half_per_parameter_s * dense,
+            experts_half_over_read: if all_experts_s > 0.0 {
+                half_per_parameter_s * parameters.routed as f64 / all_experts_s
+            } else {
+                0.0
+            },
             spread_per_root_token_s: 0.0,
             linear_memory_s: weights.dense / stream,
-            experts_memory_s: experts_memory(
-                model,
-                weights.routed / (stream * EXPERT_READ),
-                max_num_batched_tokens,
-            ),
+            experts_memory_s: experts_memory(model, all_experts_s, max_num_batched_tokens),
             // The head stays bf16 under every weight format.
             head_compute_per_row_s: 2.0 * head / bf16_compute,
             head_memory_s: ACTIVATION_BYTES * head / stream,
             attention: AttentionCost::new(model, gpus * hardware.bf16_flops * profile.attention_compute),
-            kv: KvCost::new(model, kv_dtype, tp, hardware.memory_bandwidth_bytes_per_s * profile.kv_memory),
+            kv: KvCost::new(model, kv_dtype, tp, hardware.memory_bandwidth_bytes_per_s * kv_memory),
             communication_s,
             communication_per_token_s,
             launch: Launch::NONE,
@@ -203,8 +216,11 @@ impl StepCost {
             window: Tokens::MAX,
             throttle: 0.0,
             overhead_s: constant_s,
+            prefill_launch_s: 0.0,
             per_sequence_s: 0.0,
             linear_compute_per_token_s: per_token_s,
+            linear_compute_half_s: 0.0,
+            experts_half_over_read: 0.0,
             spread_per_root_token_s: 0.0,
             linear_memory_s: 0.0,
             experts_memory_s: Vec::new(),
@@ -234,8 +250,11 @@ impl StepCost {
             window: self.window,
             throttle: self.throttle,
             overhead_s: self.overhead_s * factor,
+            prefill_launch_s: self.prefill_launch_s * factor,
             per_sequence_s: self.per_sequence_s * factor,
             linear_compute_per_token_s: self.linear_compute_per_token_s * factor,
+            linear_compute_half_s: self.linear_compute_half_s * factor,
+            experts_half_over_read: self.experts_half_over_read,
             spread_per_root_token_s: self.spread_per_root_token_s * factor,
             linear_memory_s: self.linear_memory_s * factor,
             experts_memory_s: self.experts_memory_s.iter().map(|read_s| read_s * factor).collect(),
@@ -308,8 +327,10 @@ impl StepCost {
         if self.spread_per_root_token_s > 0.0 {
             linear_compute_s += self.spread_per_root_token_s * tokens.sqrt();
         }
+        let experts_read_s = self.experts_read_s(shape.tokens);
+        let linear_memory_s = self.linear_memory_s + experts_read_s;
+        linear_compute_s += self.linear_compute_half_s + self.experts_half_over_read * experts_read_s;
         linear_compute_s /= speed;
-        let linear_memory_s = self.linear_memory_s + self.experts_read_s(shape.tokens);
         let head_s = if shape.sampled == 0 {
             0.0
         } else {
@@ -336,7 +357,9 @@ impl StepCost {
             communication_s: self.communication_s + self.communication_per_token_s * tokens,
             launch_s: 0.0,
         };
-        let floor_s = self.launch.floor_s(shape);
+        // Of prompts without graphs, and of whatever graphs do not cover.
+        let prompts_s = if shape.prefill_context > 0 { self.prefill_launch_s } else { 0.0 };
+        let floor_s = self.launch.floor_s(shape).max(prompts_s);
         if floor_s > 0.0 {
             terms.launch_s = (floor_s - terms.total_s()).max(0.0);
         }

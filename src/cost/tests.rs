@@ -299,3 +299,51 @@ fn a_scaled_cost_takes_that_much_longer_in_every_term() {
         assert_close(slower.terms(&shape).linear_s, 1.25 * cost.terms(&shape).linear_s, 1e-12);
     }
 }
+
+/// Every matrix that a step touches takes as long as h rows more: with h rows computing alone, twice as long.
+#[test]
+fn half_tokens_are_rows_that_every_touched_matrix_computes_besides() {
+    for (model, tokens) in
+        [("llama-3.1-8b", 64), ("mixtral-8x7b", 1), ("mixtral-8x7b", 8), ("mixtral-8x7b", 4096)]
+    {
+        let mut setup = Setup::new(model, "h100-sxm", Dtype::Bf16);
+        setup.values.half_tokens = 0.0;
+        let shape = StepShape { tokens, ..StepShape::default() };
+        let plain = setup.cost(1).terms(&shape);
+        setup.values.half_tokens = 100.0;
+        let with = setup.cost(1).terms(&shape);
+        let parameters = setup.model.parameters();
+        // Mixtral picks 2 of 8 experts; a dense model has none.
+        let touched = 1.0 - 0.75_f64.powi(i32::try_from(tokens).unwrap());
+        let rows = 100.0 * (parameters.dense as f64 + parameters.routed as f64 * touched);
+        let seconds = 2.0 * rows / (setup.hardware.bf16_flops * setup.values.compute);
+        assert_close(with.linear_compute_s - plain.linear_compute_s, seconds, 1e-9);
+        assert_eq!(with.linear_memory_s, plain.linear_memory_s);
+    }
+}
+
+#[test]
+fn an_fp8_cache_is_read_at_its_own_rate() {
+    let mut setup = Setup::new("llama-3.1-8b", "h200-sxm", Dtype::Bf16);
+    (setup.values.kv_memory, setup.values.fp8_kv_memory) = (0.8, 0.5);
+    let cost = |kv| StepCost::new(&setup.model, setup.dtype, kv, &setup.hardware, &setup.values, 1, 8192);
+    let shape = decode(8, 2000, Tokens::MAX);
+    let (bf16, fp8) = (cost(Dtype::Bf16).terms(&shape), cost(Dtype::Fp8).terms(&shape));
+    assert_close(fp8.kv_s / bf16.kv_s, 0.5 * 0.8 / 0.5, 1e-12);
+}
+
+/// Launching takes the host 80 x 0.5 ms: a short prompt waits for it, a long one hides it, decoding has graphs.
+#[test]
+fn a_step_with_prompt_tokens_lasts_at_least_its_launches() {
+    let mut setup = Setup::new("llama-3.1-70b", "h100-sxm", Dtype::Fp8);
+    setup.values.prefill_launch_per_layer_s = 0.0;
+    let plain = setup.cost(4);
+    setup.values.prefill_launch_per_layer_s = 0.5e-3;
+    let cost = setup.cost(4);
+    let (short, long) = (prefill(100, Tokens::MAX), prefill(8000, Tokens::MAX));
+    assert_close(cost.terms(&short).total_s(), 0.040, 1e-9);
+    assert!(plain.step_time(&short, 1.0) < plain.step_time(&long, 1.0));
+    assert_eq!(cost.step_time(&long, 1.0), plain.step_time(&long, 1.0));
+    let decodes = decode(4, 1000, Tokens::MAX);
+    assert_eq!(cost.step_time(&decodes, 1.0), plain.step_time(&decodes, 1.0));
+}

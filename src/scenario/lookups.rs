@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::catalog::{Catalog, CatalogError, Dtype, EngineDefaults, Hardware, Model, Profile};
+use crate::catalog::{Catalog, CatalogError, Dtype, EngineDefaults, Hardware, Model, Profile, Weights};
 use crate::units::Tokens;
 use crate::workload::{Trace, TraceError, parse_pairs, parse_quantiles, trace};
 
@@ -22,8 +22,8 @@ pub(super) struct Lookups {
     hardware: Cache<String, Arc<Hardware>>,
     /// By engine, version and GPU.
     engines: Cache<(String, Option<String>, String), EngineDefaults>,
-    /// By folder, profile, GPU, engine and weight dtype.
-    profiles: Cache<(PathBuf, String, String, String, Dtype), Profile>,
+    /// By folder, profile, GPU, engine and weights.
+    profiles: Cache<(PathBuf, String, String, String, Weights), Profile>,
 }
 
 #[derive(Debug)]
@@ -92,10 +92,10 @@ impl Lookups {
         name: &str,
         gpu: &Hardware,
         engine: &str,
-        dtype: Dtype,
+        weights: Weights,
     ) -> Result<Profile, CatalogError> {
-        let key = (base.to_path_buf(), name.to_owned(), gpu.name.clone(), engine.to_owned(), dtype);
-        self.profiles.get(key, |_| catalog.profile(name, gpu, engine, dtype, base))
+        let key = (base.to_path_buf(), name.to_owned(), gpu.name.clone(), engine.to_owned(), weights);
+        self.profiles.get(key, |_| catalog.profile(name, gpu, engine, weights, base))
     }
 
     /// Every GPU of the catalog that can be read.

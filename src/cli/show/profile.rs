@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Page;
-use crate::catalog::{Catalog, CatalogError, Dtype, Profile};
+use crate::catalog::{Catalog, CatalogError, Dtype, ModelKind, Profile, Weights};
 use crate::report::format::number;
 use crate::report::provenance::standing;
 
@@ -19,18 +19,24 @@ pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogE
         page.line("held-out error", profile.held_out_error.as_deref().unwrap_or("never scored"));
         for values in &profile.values {
             let text = format!(
-                "compute {}, weights {}, KV {}, attention {} of the peaks; {} us per layer, {} us per sequence, front \
-                 end {} ms ({})",
+                "compute {} (half of it at {} tokens), weights {}, KV {} (fp8 {}), attention {} of the peaks; {} us per \
+                 layer (steps with prompts at least {}), {} us per sequence, front end {} ms ({})",
                 number(values.compute),
+                number(values.half_tokens),
                 number(values.memory),
                 number(values.kv_memory),
+                number(values.fp8_kv_memory),
                 number(values.attention_compute),
                 number(values.overhead_per_layer_s * 1e6),
+                number(values.prefill_launch_per_layer_s * 1e6),
                 number(values.per_sequence_s * 1e6),
                 number(values.front_end_s * 1e3),
                 standing(values.standing)
             );
             page.line(values.weight_dtype.name(), text);
+            if let Some(kind) = values.models {
+                page.line("for", kind.name());
+            }
             if values.throttle > 0.0 {
                 let lost = number(values.throttle * 100.0);
                 page.line(
@@ -56,9 +62,16 @@ fn of_name(catalog: &Catalog, name: &str) -> Result<Vec<Profile>, CatalogError> 
     for gpu in catalog.hardware_names() {
         let gpu = catalog.hardware(&gpu)?;
         for (engine, _) in catalog.engine_versions() {
-            for dtype in Dtype::ALL {
-                match catalog.profile(name, &gpu, &engine, dtype, Path::new("")) {
-                    Ok(profile) if profile.name == name => found.push(profile),
+            let kinds = [ModelKind::Dense, ModelKind::MixtureOfExperts];
+            let all = Dtype::ALL.into_iter().flat_map(|dtype| kinds.map(|kind| Weights { dtype, kind }));
+            for weights in all {
+                let is_for = |profile: &Profile| {
+                    let kind = profile.values.first().and_then(|values| values.models);
+                    // Values for all kinds are listed once.
+                    profile.name == name && kind.unwrap_or(ModelKind::Dense) == weights.kind
+                };
+                match catalog.profile(name, &gpu, &engine, weights, Path::new("")) {
+                    Ok(profile) if is_for(&profile) => found.push(profile),
                     Ok(_) => {}
                     Err(error) => refusal = refusal.or(Some(error)),
                 }

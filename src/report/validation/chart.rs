@@ -1,8 +1,8 @@
 //! Predicted against measured on logarithmic axes, with the 10 % band: what lies on the line is right.
 
 use super::SetErrors;
-use crate::report::chart::{Frame, LABEL_SIZE, Line, Picture, Scale, look, palette, title};
-use crate::validate::{Figure, error_table};
+use crate::report::chart::{Anchor, Frame, LABEL_SIZE, Line, Picture, Scale, look, palette, title};
+use crate::validate::{Figure, Scored, error_table};
 
 /// Half-width of the band.
 const BAND: f64 = 0.10;
@@ -14,24 +14,25 @@ const DRAWN: [(Figure, (u8, u8, u8)); 4] = [
     (Figure::E2eMean, palette::GREEN),
 ];
 
+/// Side of the square in which both axes have the same scale, so that errors look the same above and below.
+const SIDE: f64 = 562.0;
+/// Loads from which dots are drawn smaller.
+const MANY: usize = 60;
+
 /// The chart; `None` where nothing of what it draws was measured.
 #[must_use]
 pub fn chart(sets: &[SetErrors]) -> Option<Picture> {
     let all = || sets.iter().flat_map(|set| &set.scored);
-    let pairs = |figure: Figure| -> Vec<(f64, f64)> {
-        all().filter_map(|one| one.cell.measured.get(figure).zip(one.simulated.get(figure))).collect()
+    let pair = |one: &Scored, figure: Figure| one.cell.measured.get(figure).zip(one.simulated.get(figure));
+    let values = || {
+        let figures = DRAWN.iter().map(|(figure, _)| *figure);
+        figures.flat_map(|figure| all().filter_map(move |one| pair(one, figure))).flat_map(|(a, b)| [a, b])
     };
-    let drawn: Vec<_> = DRAWN
-        .into_iter()
-        .map(|(figure, colour)| (figure, colour, pairs(figure)))
-        .filter(|(_, _, pairs)| !pairs.is_empty())
-        .collect();
-    let values = || drawn.iter().flat_map(|(_, _, pairs)| pairs).flat_map(|(a, b)| [*a, *b]);
-    let least = values().reduce(f64::min)?;
-    let most = values().reduce(f64::max)?;
-    let scale = Scale::log(least * (1.0 - BAND), most * (1.0 + BAND));
-    let frame = Frame::new(scale, scale);
-    let (low, high) = (least * (1.0 - BAND), most * (1.0 + BAND));
+    let (low, high) = (values().reduce(f64::min)? * (1.0 - BAND), values().reduce(f64::max)? * (1.0 + BAND));
+    let scale = Scale::log(low, high);
+    let mut frame = Frame::new(scale, scale);
+    frame.right = frame.left + SIDE;
+    frame.top = frame.bottom - SIDE;
 
     let mut picture = Picture::default();
     let rows = error_table(all());
@@ -51,17 +52,98 @@ pub fn chart(sets: &[SetErrors]) -> Option<Picture> {
     picture.area(band.iter().map(|(x, y)| frame.at(*x, *y)).collect(), palette::FAINT);
     frame.axes(&mut picture, "measured, ms", "simulated, ms; band: 10 %");
     frame.curve(&mut picture, &[(low, low), (high, high)], palette::GREY, Line::Thin);
-    for (row, (figure, colour, pairs)) in drawn.iter().enumerate() {
-        for (measured, simulated) in pairs {
-            picture.dot(frame.at(*measured, *simulated), 5.0, *colour);
+
+    let radius = if all().count() < MANY { 5.0 } else { 3.5 };
+    let tells_apart = all().any(|one| one.cell.holdout) && all().any(|one| !one.cell.holdout);
+    let mut at = (frame.right + 60.0, frame.top + 20.0);
+    let mut label = |picture: &mut Picture, text: &str, colour| {
+        picture.text((at.0 + 18.0, at.1), text, look(LABEL_SIZE, colour, Anchor::Left));
+        let here = at;
+        at.1 += 34.0;
+        here
+    };
+    for (figure, colour) in DRAWN {
+        let Some(row) = of(figure) else { continue };
+        for one in all() {
+            let Some((measured, simulated)) = pair(one, figure) else { continue };
+            let place = frame.at(measured, simulated);
+            if tells_apart && one.cell.holdout {
+                picture.ring(place, radius, colour);
+            } else {
+                picture.dot(place, radius, colour);
+            }
         }
-        let at = (frame.right + 30.0, frame.top + 20.0 + 34.0 * row as f64);
-        picture.dot(at, 7.0, *colour);
-        picture.text(
-            (at.0 + 18.0, at.1),
-            figure.name(),
-            look(LABEL_SIZE, *colour, crate::report::chart::Anchor::Left),
-        );
+        let here = label(&mut picture, figure.name(), colour);
+        picture.dot(here, 7.0, colour);
+        let loads = if row.cells == 1 { "1 load".to_owned() } else { format!("{} loads", row.cells) };
+        let errors =
+            format!("{loads}: median {:.1} %, worst {:+.1} %", row.median_percent, row.worst_percent);
+        label(&mut picture, &errors, palette::GREY);
+    }
+    if tells_apart {
+        let here = label(&mut picture, "not fitted", palette::INK);
+        picture.ring(here, 7.0, palette::INK);
     }
     Some(picture)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Catalog;
+    use crate::scenario::Document;
+    use crate::validate::{Figures, cells};
+
+    const SET: &str = r#"
+[model]
+name = "llama-3.1-8b"
+[hardware]
+gpu = "h100-sxm"
+[engine]
+name = "vllm"
+[[measurement]]
+point = [
+  { concurrency = 1, input_tokens_mean = 500, output_tokens_mean = 50, ttft_mean_ms = 20, tpot_mean_ms = 8 },
+  { concurrency = 4, input_tokens_mean = 500, output_tokens_mean = 50, ttft_mean_ms = 40 },
+]
+[[measurement]]
+holdout = true
+point = [
+  { concurrency = 2, input_tokens_mean = 500, output_tokens_mean = 50, ttft_mean_ms = 30, tpot_mean_ms = 9 },
+]
+"#;
+
+    /// Every load, 25 % over what was measured.
+    fn scored() -> Vec<Scored> {
+        let document = Document::parse(SET, None).expect("TOML");
+        let (measurements, _) = document.measurements(&Catalog::new(None)).expect("a valid set");
+        let over = |cell: crate::validate::Cell| {
+            let mut simulated = Figures::default();
+            cell.measured.iter().for_each(|(figure, value)| simulated.set(figure, 1.25 * value));
+            Scored { cell, simulated, regime: None }
+        };
+        cells(&measurements).expect("points").into_iter().map(over).collect()
+    }
+
+    #[test]
+    fn the_chart_says_how_many_loads_are_how_far_off_and_which_were_fitted() {
+        let svg = chart(&[SetErrors { name: "two sets".to_owned(), scored: scored() }])
+            .expect("a chart")
+            .svg()
+            .expect("SVG");
+        for words in [
+            "Median error: TTFT mean 25.0 %, TPOT mean 25.0 %",
+            "3 loads: median 25.0 %, worst +25.0 %",
+            "2 loads: median 25.0 %, worst +25.0 %",
+            "not fitted",
+        ] {
+            assert!(svg.contains(words), "`{words}` is not in\n{svg}");
+        }
+        assert!(!svg.contains("E2E mean"), "nobody measured E2E");
+    }
+
+    #[test]
+    fn nothing_measured_is_no_chart() {
+        assert!(chart(&[SetErrors { name: "none".to_owned(), scored: Vec::new() }]).is_none());
+    }
 }

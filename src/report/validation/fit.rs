@@ -12,7 +12,8 @@ pub fn fit(calibration: &Calibration, look: Look) -> String {
     for fit in &calibration.fits {
         let Calibration { gpu, engine, .. } = calibration;
         let loads = fit.fitted.len();
-        let name = format!("{engine} on {gpu}, {} weights", fit.weight_dtype.name());
+        let name =
+            format!("{engine} on {gpu}, {} weights, {}", fit.weights.dtype.name(), fit.weights.kind.name());
         lines.push(format!(
             "{}: {} figures of {loads} measured loads",
             look.paint(Tone::Strong, &name),
