@@ -37,7 +37,7 @@ fn every_shipped_file_reads() {
         let gpu = catalog.hardware(name).unwrap();
         assert!(gpu.price.is_some() && !gpu.source.is_empty() && !gpu.kernels.source.is_empty(), "{name}");
         for dtype in Dtype::ALL {
-            let profile = catalog.profile("auto", &gpu, "vllm", dtype, here()).unwrap();
+            let profile = catalog.profile("auto", &gpu, "vllm", None, dtype, here()).unwrap();
             assert_eq!(profile.values.len(), 1, "{name} {dtype}");
             assert_eq!(profile.values[0].weight_dtype, dtype, "{name}");
             assert!(profile.values[0].compute > 0.0 && profile.values[0].compute <= 1.0, "{name} {dtype}");
@@ -58,7 +58,7 @@ fn every_shipped_file_reads() {
             .next()
             .expect("profiles are named gpu-engine");
         let gpu = catalog.hardware(gpu).unwrap();
-        assert_eq!(catalog.profile(&name, &gpu, engine, Dtype::Bf16, here()).unwrap().gpu, gpu.name);
+        assert_eq!(catalog.profile(&name, &gpu, engine, None, Dtype::Bf16, here()).unwrap().gpu, gpu.name);
     }
 }
 
@@ -66,16 +66,28 @@ fn every_shipped_file_reads() {
 fn a_fitted_profile_is_preferred_and_says_how_good_it_is() {
     let catalog = catalog();
     let h100 = catalog.hardware("h100-sxm").unwrap();
-    let fitted = catalog.profile("auto", &h100, "vllm", Dtype::Bf16, here()).unwrap();
+    let fitted = catalog.profile("auto", &h100, "vllm", None, Dtype::Bf16, here()).unwrap();
     assert_eq!(fitted.standing, Standing::Calibrated);
     assert_eq!(fitted.values[0].compute, 0.6755);
     assert!((fitted.values[0].overhead_per_layer_s * 40.0 - 1.8776e-3).abs() < 1e-6);
     assert!(fitted.held_out_error.is_some());
     let a100 = catalog.hardware("a100-80-pcie").unwrap();
-    let prior = catalog.profile("auto", &a100, "vllm", Dtype::Bf16, here()).unwrap();
+    let prior = catalog.profile("auto", &a100, "vllm", None, Dtype::Bf16, here()).unwrap();
     assert_eq!(prior.standing, Standing::Estimated);
     assert!((prior.values[0].compute - 0.87 * 0.75).abs() < 1e-12);
-    let error = catalog.profile("h100-sxm-vllm", &a100, "vllm", Dtype::Bf16, here()).unwrap_err();
+    // Values for old versions: of those nothing better is known, of newer ones nothing.
+    let old = |gpu, version| {
+        let profile = catalog.profile("auto", gpu, "vllm", Some(version), Dtype::Bf16, here()).unwrap();
+        (profile.until_version, profile.standing)
+    };
+    let sxm = catalog.hardware("a100-80-sxm").unwrap();
+    for gpu in [&h100, &sxm] {
+        assert_eq!(old(gpu, "0.11"), (Some("0.13".to_owned()), Standing::Calibrated));
+        assert_eq!(old(gpu, "0.13.2"), (Some("0.13".to_owned()), Standing::Calibrated));
+    }
+    assert_eq!(old(&h100, "0.14"), (None, Standing::Calibrated));
+    assert_eq!(old(&sxm, "0.14"), (None, Standing::Estimated));
+    let error = catalog.profile("h100-sxm-vllm", &a100, "vllm", None, Dtype::Bf16, here()).unwrap_err();
     assert!(error.to_string().contains("a100-80-pcie"), "{error}");
 }
 
@@ -180,7 +192,7 @@ fn a_profile_is_for_a_kind_of_model() {
     let h200 = catalog.hardware("h200-sxm").unwrap();
     let of = |dtype, kind| {
         let weights = Weights { dtype, kind };
-        catalog.profile("auto", &h200, "vllm", weights, here()).unwrap()
+        catalog.profile("auto", &h200, "vllm", None, weights, here()).unwrap()
     };
     let dense = of(Dtype::Fp8, ModelKind::Dense);
     let experts = of(Dtype::Fp8, ModelKind::MixtureOfExperts);
@@ -303,7 +315,7 @@ fn nonsense_in_a_config_never_panics() {
     let catalog = catalog();
     let hardware = catalog.hardware("h100-sxm").unwrap();
     let engine = catalog.engine("vllm", None, &hardware).unwrap();
-    let profile = catalog.profile("auto", &hardware, "vllm", Dtype::Bf16, here()).unwrap();
+    let profile = catalog.profile("auto", &hardware, "vllm", None, Dtype::Bf16, here()).unwrap();
     let config = serde_json::json!({
         "model_type": "qwen3_next", "hidden_size": 2048, "num_hidden_layers": 8, "num_attention_heads": 16,
         "num_key_value_heads": 2, "head_dim": 256, "intermediate_size": 512, "vocab_size": 151_936,

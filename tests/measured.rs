@@ -56,7 +56,8 @@ fn qwen3_14b_on_h100() -> System {
     let hardware = catalog.hardware("h100-sxm").expect("in the catalog");
     let (model, _) = catalog.model("qwen3-14b", Path::new(".")).expect("in the catalog");
     let engine = catalog.engine("vllm", Some("0.23"), &hardware).expect("in the catalog");
-    let profile = catalog.profile("auto", &hardware, "vllm", Dtype::Bf16, Path::new(".")).expect("a profile");
+    let profile =
+        catalog.profile("auto", &hardware, "vllm", None, Dtype::Bf16, Path::new(".")).expect("a profile");
     let values = &profile.values[0];
     let (seqs, budget) = (engine.max_num_seqs, engine.max_num_batched_tokens);
     let memory = memory_budget(&MemoryInputs {

@@ -174,7 +174,8 @@ fn windowed_cost() -> StepCost {
     let catalog = Catalog::new(None);
     let hardware = catalog.hardware("h100-sxm").expect("in the catalog");
     let (model, _) = catalog.model("gpt-oss-20b", Path::new(".")).expect("in the catalog");
-    let profile = catalog.profile("auto", &hardware, "vllm", Dtype::Bf16, Path::new(".")).expect("a profile");
+    let profile =
+        catalog.profile("auto", &hardware, "vllm", None, Dtype::Bf16, Path::new(".")).expect("a profile");
     StepCost::new(&model, Dtype::Bf16, Dtype::Bf16, &hardware, &profile.values[0], 1, 8192)
 }
 

@@ -247,7 +247,7 @@ fn minor(version: &str) -> Option<(u32, u32)> {
 }
 
 /// Order of two versions by major and minor number.
-fn compare(a: &str, b: &str) -> Ordering {
+pub(super) fn compare(a: &str, b: &str) -> Ordering {
     minor(a).cmp(&minor(b))
 }
 

@@ -149,8 +149,8 @@ impl Catalog {
         EngineTable::read(file)?.defaults(version, gpu)
     }
 
-    /// The profile called `name`, a path to one, or with `auto` the best one for GPU, engine and
-    /// weights: a fitted one if there is one, else the GPU's kernel values, marked estimated. The profile
+    /// The profile called `name`, a path to one, or with `auto` the best one for GPU, engine, its
+    /// version (`None`: the newest) and weights: a fitted one if there is one, else the GPU's kernel values, marked estimated. The profile
     /// returned holds the values for `weights` only; one fitted on the other kind of model stands in where
     /// there is none, marked estimated. A named profile without values is completed by the estimate.
     ///
@@ -161,12 +161,13 @@ impl Catalog {
         name: &str,
         gpu: &Hardware,
         engine: &str,
+        version: Option<&str>,
         weights: impl Into<Weights>,
         base: &Path,
     ) -> Result<Profile, CatalogError> {
         let weights = weights.into();
         if name == "auto" {
-            return self.best_profile(gpu, engine, weights);
+            return self.best_profile(gpu, engine, version, weights);
         }
         let on_disk;
         let (key, file) = if let Some(file) = self.profiles.get(name) {
@@ -188,17 +189,23 @@ impl Catalog {
             );
             return Err(file.invalid(&message));
         }
-        let fitted = profile::best(profiles, weights);
+        let fitted = profile::best(profiles, version, weights);
         Ok(fitted.unwrap_or_else(|| gpu.estimated_profile(engine, weights.dtype)))
     }
 
-    fn best_profile(&self, gpu: &Hardware, engine: &str, weights: Weights) -> Result<Profile, CatalogError> {
+    fn best_profile(
+        &self,
+        gpu: &Hardware,
+        engine: &str,
+        version: Option<&str>,
+        weights: Weights,
+    ) -> Result<Profile, CatalogError> {
         let mut candidates = Vec::new();
         for (name, file) in self.profiles.iter() {
             let profiles = profile::read(name, file)?;
             candidates.extend(profiles.into_iter().filter(|one| one.gpu == gpu.name && one.engine == engine));
         }
-        let best = profile::best(candidates, weights);
+        let best = profile::best(candidates, version, weights);
         Ok(best.unwrap_or_else(|| gpu.estimated_profile(engine, weights.dtype)))
     }
 }

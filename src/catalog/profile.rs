@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::engine::compare;
 use super::files::File;
 use super::hardware::{AllReduceRow, read_all_reduce};
 use super::{AllReduce, CatalogError, Dtype, Hardware, Mlp, Model};
@@ -16,6 +17,8 @@ pub struct Profile {
     pub engine: String,
     /// Versions it was fitted on, in words.
     pub versions: String,
+    /// The last version that it holds for; `None`: the newest too.
+    pub until_version: Option<String>,
     /// Values per weight dtype. What [`super::Catalog::profile`] returns holds exactly one: those of
     /// the weight dtype asked for.
     pub values: Vec<ProfileValues>,
@@ -248,6 +251,7 @@ impl Hardware {
             gpu: self.name.clone(),
             engine: engine.to_owned(),
             versions: "none".to_owned(),
+            until_version: None,
             standing: Standing::Estimated,
             held_out_error: None,
             held_out_error_percent: BTreeMap::new(),
@@ -274,6 +278,7 @@ struct ValuesTable {
     models: Option<ModelKind>,
     standing: Standing,
     versions: String,
+    until_version: Option<String>,
     compute: f64,
     memory: f64,
     expert_memory: Option<f64>,
@@ -304,14 +309,21 @@ struct ValuesTable {
 
 /// The profile for `weights`: one for this kind of model, else one for all, else one for the other kind, whose
 /// host and kernels at least are the same.
-pub(super) fn best(profiles: Vec<Profile>, weights: Weights) -> Option<Profile> {
+pub(super) fn best(profiles: Vec<Profile>, version: Option<&str>, weights: Weights) -> Option<Profile> {
+    let holds = |profile: &Profile| match (&profile.until_version, version) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(last), Some(version)) => compare(version, last).is_le(),
+    };
     let distance = |profile: &Profile| {
         let values = profile.values.first().filter(|values| values.weight_dtype == weights.dtype)?;
-        Some(values.models.map_or(1, |kind| if kind == weights.kind { 0 } else { 2 }))
+        let of_kind = values.models.map_or(1, |kind| if kind == weights.kind { 0 } else { 2 });
+        // One for old versions knows them better than one for all.
+        holds(profile).then_some((of_kind, profile.until_version.is_none()))
     };
     let nearest = profiles.into_iter().filter_map(|one| Some((distance(&one)?, one)));
-    let (distance, mut profile) = nearest.min_by_key(|(distance, _)| *distance)?;
-    if distance == 2 {
+    let ((of_kind, _), mut profile) = nearest.min_by_key(|(distance, _)| *distance)?;
+    if of_kind == 2 {
         profile.standing = Standing::Estimated;
         profile.held_out_error = None;
         profile.published_error = None;
@@ -341,6 +353,7 @@ pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError
                 gpu: gpu.clone(),
                 engine: engine.clone(),
                 versions: table.versions,
+                until_version: table.until_version,
                 standing: values.standing,
                 held_out_error: table.held_out_error,
                 held_out_error_percent: of_fit.unwrap_or(table.held_out_error_percent),

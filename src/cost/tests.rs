@@ -18,7 +18,7 @@ impl Setup {
     fn new(model: &str, gpu: &str, dtype: Dtype) -> Self {
         let catalog = Catalog::new(None);
         let hardware = catalog.hardware(gpu).unwrap();
-        let profile = catalog.profile("auto", &hardware, "vllm", dtype, Path::new(".")).unwrap();
+        let profile = catalog.profile("auto", &hardware, "vllm", None, dtype, Path::new(".")).unwrap();
         let model = catalog.model(model, Path::new(".")).unwrap().0;
         Self { model, hardware, values: profile.values[0].clone(), dtype }
     }

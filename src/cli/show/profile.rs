@@ -16,6 +16,9 @@ pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogE
             profile.name, profile.engine, profile.versions, profile.gpu
         ));
         page.line("standing", standing(profile.standing));
+        if let Some(last) = &profile.until_version {
+            page.line("versions", format!("up to {last}"));
+        }
         page.line("held-out error", profile.held_out_error.as_deref().unwrap_or("never scored"));
         for values in &profile.values {
             let text = format!(
@@ -61,17 +64,20 @@ fn of_name(catalog: &Catalog, name: &str) -> Result<Vec<Profile>, CatalogError> 
     let mut refusal = None;
     for gpu in catalog.hardware_names() {
         let gpu = catalog.hardware(&gpu)?;
-        for (engine, _) in catalog.engine_versions() {
+        for (engine, versions) in catalog.engine_versions() {
             let kinds = [ModelKind::Dense, ModelKind::MixtureOfExperts];
             let all = Dtype::ALL.into_iter().flat_map(|dtype| kinds.map(|kind| Weights { dtype, kind }));
-            for weights in all {
-                let is_for = |profile: &Profile| {
+            let versions = versions.iter().rev().map(|version| Some(version.as_str()));
+            let versions: Vec<Option<&str>> = std::iter::once(None).chain(versions).collect();
+            for (weights, version) in all.flat_map(|weights| versions.iter().map(move |v| (weights, *v))) {
+                let is_new = |profile: &Profile| {
                     let kind = profile.values.first().and_then(|values| values.models);
-                    // Values for all kinds are listed once.
-                    profile.name == name && kind.unwrap_or(ModelKind::Dense) == weights.kind
+                    // Values for all kinds, and for many versions, are listed once.
+                    let of_kind = kind.unwrap_or(ModelKind::Dense) == weights.kind;
+                    profile.name == name && of_kind && !found.iter().any(|other| is_same(other, profile))
                 };
-                match catalog.profile(name, &gpu, &engine, weights, Path::new("")) {
-                    Ok(profile) if is_for(&profile) => found.push(profile),
+                match catalog.profile(name, &gpu, &engine, version, weights, Path::new("")) {
+                    Ok(profile) if is_new(&profile) => found.push(profile),
                     Ok(_) => {}
                     Err(error) => refusal = refusal.or(Some(error)),
                 }
@@ -82,4 +88,10 @@ fn of_name(catalog: &Catalog, name: &str) -> Result<Vec<Profile>, CatalogError> 
         Some(error) if found.is_empty() => Err(error),
         _ => Ok(found),
     }
+}
+
+/// Whether two profiles of one name are the same table of values.
+fn is_same(one: &Profile, other: &Profile) -> bool {
+    let table = |profile: &Profile| profile.values.first().map(|values| (values.weight_dtype, values.models));
+    table(one) == table(other) && one.until_version == other.until_version
 }

@@ -48,8 +48,7 @@ pub(super) fn read<'d>(
 
     let folder = reader.folder(profile_place);
     let weights = model.weights(weight_dtype);
-    let profile =
-        context.lookups.profile(context.catalog, folder, &profile_name, &gpu, &defaults.engine, weights);
+    let profile = context.lookups.profile(context.catalog, folder, &profile_name, &gpu, &defaults, weights);
     let profile = found(reader, profile_place, profile)?;
     let Some(values) = profile.values.first() else {
         let message = format!("profile `{}` has no values", profile.name);
