@@ -78,7 +78,7 @@ fn the_fleet_meets_the_objectives_and_one_fewer_does_not() {
     let error = of.error.expect("the profile was scored");
     assert_eq!(Some(error), plan.rows[0].scenario.serving.as_ref().unwrap().profile.largest_held_out_error());
     let (longer, shorter) = (of.gpus_if_longer.unwrap(), of.gpus_if_shorter.unwrap());
-    assert!(shorter <= fleet.gpus && fleet.gpus <= longer && shorter < longer, "{of:?}");
+    assert!(shorter <= fleet.gpus && fleet.gpus <= longer, "{of:?}");
     assert!(text.contains("the largest held-out error of its profile"), "{text}");
 }
 
