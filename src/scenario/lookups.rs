@@ -22,8 +22,8 @@ pub(super) struct Lookups {
     hardware: Cache<String, Arc<Hardware>>,
     /// By engine, version and GPU.
     engines: Cache<(String, Option<String>, String), EngineDefaults>,
-    /// By folder, profile, GPU, engine and version, and weights.
-    profiles: Cache<(PathBuf, String, String, (String, String), Weights), Profile>,
+    /// By folder, profile, GPU, engine with its version, and weights.
+    profiles: Cache<(PathBuf, String, String, String, Weights), Profile>,
 }
 
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Lookups {
         engine: &EngineDefaults,
         weights: Weights,
     ) -> Result<Profile, CatalogError> {
-        let served = (engine.engine.clone(), engine.version.clone());
+        let served = format!("{} {}", engine.engine, engine.version);
         let key = (base.to_path_buf(), name.to_owned(), gpu.name.clone(), served, weights);
         self.profiles
             .get(key, |_| catalog.profile(name, gpu, &engine.engine, Some(&engine.version), weights, base))
