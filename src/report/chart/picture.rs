@@ -19,7 +19,7 @@ use plotters::style::{Color, ShapeStyle, TextStyle};
 pub const WIDTH: u32 = 1600;
 pub const HEIGHT: u32 = 900;
 
-const SUPERSAMPLING: u32 = 3;
+const SUPERSAMPLING: u32 = 2;
 /// How much too high the bitmap painter sets text, in text sizes.
 const BITMAP_TEXT_LIFT: f64 = 0.17;
 
