@@ -91,6 +91,27 @@ fn a_fitted_profile_is_preferred_and_says_how_good_it_is() {
     assert!(error.to_string().contains("a100-80-pcie"), "{error}");
 }
 
+/// A mistake in a profile's file is an error, never a profile that is silently not used.
+#[test]
+fn nonsense_in_a_profile_is_refused() {
+    let dir = scratch("nonsense_profile");
+    std::fs::create_dir_all(dir.join("profiles")).unwrap();
+    let shipped = std::fs::read_to_string("calibration/profiles/a100-80-sxm-vllm.toml").unwrap();
+    for (from, to, found) in [
+        ("until_version = \"0.13\"", "until_version = \"abc\"", "\"abc\""),
+        ("until_version = \"0.13\"", "until_version = \"\"", "\"\""),
+        ("front_end_ms = 5.0", "front_end_ms = 1e308", "1000000"),
+        ("throttle = 0.0", "throttle = 1.0", "[0, 1)"),
+    ] {
+        assert!(shipped.contains(from), "{from}");
+        std::fs::write(dir.join("profiles/a100-80-sxm-vllm.toml"), shipped.replacen(from, to, 1)).unwrap();
+        let catalog = Catalog::new(Some(&dir));
+        let gpu = catalog.hardware("a100-80-sxm").unwrap();
+        let error = catalog.profile("auto", &gpu, "vllm", Some("0.11"), Dtype::Bf16, here()).unwrap_err();
+        assert!(error.to_string().contains(found), "{error}");
+    }
+}
+
 #[test]
 fn names_resolve_to_one_architecture() {
     let catalog = catalog();

@@ -83,6 +83,12 @@ fn the_fleet_meets_the_objectives_and_one_fewer_does_not() {
 }
 
 #[test]
+fn a_demand_beyond_counting_is_beyond_the_limit() {
+    let plan = planned(&request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(1e300))));
+    assert!(matches!(&plan.rows[0].outcome, Outcome::Never(why) if why.contains("more than the limit")));
+}
+
+#[test]
 fn money_is_arithmetic() {
     let mut asked = request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(20.0)));
     asked.document = asked.document.with_overrides(&[Override::new("cost.gpu_hour_usd", "2.5")]).unwrap();

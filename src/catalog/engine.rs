@@ -246,6 +246,11 @@ fn minor(version: &str) -> Option<(u32, u32)> {
     Some((major, parts.next().map_or(Some(0), digits)?))
 }
 
+/// Whether it starts with a major number, or with major and minor.
+pub(super) fn is_version(version: &str) -> bool {
+    minor(version).is_some()
+}
+
 /// Order of two versions by major and minor number.
 pub(super) fn compare(a: &str, b: &str) -> Ordering {
     minor(a).cmp(&minor(b))

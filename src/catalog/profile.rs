@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::engine::compare;
+use super::engine::{compare, is_version};
 use super::files::File;
 use super::hardware::{AllReduceRow, read_all_reduce};
 use super::{AllReduce, CatalogError, Dtype, Hardware, Mlp, Model};
@@ -164,6 +164,8 @@ pub struct ProfileValues {
     pub note: String,
 }
 
+/// No host constant is longer.
+const LONGEST_S: f64 = 1000.0;
 /// Host constants where nothing was fitted: priors within the range of the servers that were (31 to 111 us
 /// per layer, 8 to 52 us per sequence, 2 to 21 ms).
 const PRIOR_OVERHEAD_PER_LAYER_S: f64 = 45e-6;
@@ -369,8 +371,17 @@ pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError
 fn read_values(table: &ValuesTable, file: &File) -> Result<ProfileValues, CatalogError> {
     let fraction = |key: &str, value: f64| file.fraction(&format!("values.{key}"), value);
     let time = |key: &str, value: f64, unit: f64| {
-        file.not_negative(&format!("values.{key}"), value).map(|value| value * unit)
+        let key = format!("values.{key}");
+        let seconds = file.not_negative(&key, value)? * unit;
+        if seconds > LONGEST_S {
+            return Err(file.invalid(&format!("`{key}` is {value}; it must be at most {}", LONGEST_S / unit)));
+        }
+        Ok(seconds)
     };
+    if let Some(version) = table.until_version.as_ref().filter(|version| !is_version(version)) {
+        let message = format!("`values.until_version` is {version:?}; expected a version such as \"0.13\"");
+        return Err(file.invalid(&message));
+    }
     Ok(ProfileValues {
         weight_dtype: table.weight_dtype,
         models: table.models,

@@ -7,7 +7,7 @@ use super::error::Failure;
 use super::inputs::{Inputs, write_files};
 use super::precision::say_precision;
 use crate::experiment::precision::{refine, thin_tails};
-use crate::experiment::{SloVerdict, run_point, wanders};
+use crate::experiment::{SloVerdict, never_warm, run_point, wanders};
 use crate::report::{csv, files, json, table};
 
 pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure> {
@@ -30,6 +30,13 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
             "the backlog wanders over times as long as a run: tail quantiles come out too low and intervals too \
              narrow; set run.requests higher",
         );
+    }
+    let cold = never_warm(&point);
+    if cold > 0 {
+        console.warning(&format!(
+            "{cold} of {} runs end before run.warmup and are kept whole; set run.requests higher, or run.warmup lower",
+            point.runs.len()
+        ));
     }
     for thin in thin_tails(&point) {
         console.warning(&thin);

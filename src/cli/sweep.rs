@@ -14,7 +14,7 @@ use super::precision::say_least;
 use super::progress::Bar;
 use crate::experiment;
 use crate::experiment::journal::JournalError;
-use crate::experiment::{Journalling, Point, SweepError, SweepPlan, SweepResult, wanders};
+use crate::experiment::{Journalling, Point, SweepError, SweepPlan, SweepResult, never_warm, wanders};
 use crate::report::rank::{self, Ranking};
 use crate::report::{csv, files, format, grid, json, table};
 
@@ -47,6 +47,14 @@ pub(super) fn run(args: &SweepArgs, console: &Console) -> Result<Outcome, Failur
             short.len(),
             result.points.len(),
             grid::name(&result.axes, None, &first.coordinates)
+        ));
+    }
+    let cold = result.points.iter().filter(|point| never_warm(point) > 0).count();
+    if cold > 0 {
+        console.warning(&format!(
+            "at {cold} of {} points runs end before run.warmup and are kept whole; set run.requests higher, or \
+             run.warmup lower",
+            result.points.len()
         ));
     }
     for (coordinates, reason) in &result.unfit {

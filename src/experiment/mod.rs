@@ -23,7 +23,7 @@ pub use objective::SloVerdict;
 pub use point::{Point, observe, run_once, run_point};
 pub use reading::{CurveReading, Knee, SloCapacity, StabilityLimit, load_unit, number, read_curve};
 pub use saturation::{Saturation, saturate};
-pub use stability::{Stability, Verdict, wanders};
+pub use stability::{Stability, Verdict, never_warm, wanders};
 pub use sweep::{
     Journalling, MAX_POINTS, Progress, Silent, SweepError, SweepPlan, SweepResult, sweep, sweep_as,
 };

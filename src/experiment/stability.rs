@@ -8,7 +8,7 @@
 
 use super::estimate::{Estimate, LEVEL};
 use super::point::Point;
-use crate::metrics::{RunMode, StabilityEvidence};
+use crate::metrics::{RunMode, RunSummary, StabilityEvidence};
 use crate::stats::student_quantile;
 use crate::workload::Arrivals;
 
@@ -133,6 +133,13 @@ pub fn wanders(point: &Point) -> bool {
     point.scenario.run.mode == RunMode::Steady
         && point.stability.verdict == Verdict::Stable
         && batch_correlation(&evidence) > BATCH_CORRELATION
+}
+
+/// How many of its runs were over before the warm-up that was asked for was: they are kept whole.
+#[must_use]
+pub fn never_warm(point: &Point) -> usize {
+    let is_whole = |run: &&RunSummary| run.window.start_s == 0.0 && !run.window.settled;
+    point.runs.iter().filter(is_whole).count()
 }
 
 /// Lag-1 correlation of the batch means about their mean over all replications: near 0 where batches

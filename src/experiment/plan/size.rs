@@ -105,7 +105,7 @@ impl Search<'_> {
             return Ok(Sizing::Never("its saturated throughput is too uncertain to size by".to_owned()));
         }
         // `as` saturates.
-        let first = (self.rates.peak_per_s / lower) as u32 + 1;
+        let first = ((self.rates.peak_per_s / lower) as u32).saturating_add(1);
         if first > self.most {
             return Ok(self.beyond(first));
         }
@@ -117,7 +117,7 @@ impl Search<'_> {
                 Err(reason) => (failing, failed) = (count, Some(reason)),
             }
             if count >= self.most {
-                return Ok(self.beyond(count + 1));
+                return Ok(self.beyond(count.saturating_add(1)));
             }
             count = count.saturating_add(step).min(self.most);
             step *= 2;
