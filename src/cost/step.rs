@@ -15,13 +15,15 @@
 //! other; addition was 5 points worse.) Of a mixture of experts, n tokens that each pick k of E touch
 //! the share 1 - (1 - k/E)^n, read less efficiently than dense matrices. A matrix with m rows of input
 //! computes at m / (m + h) of its best rate, so every matrix that is touched takes as long as h rows more.
-//! A step with prompt tokens that runs without CUDA graphs lasts at least as long as the host takes to
-//! launch it. Attention multiplies (T_pairs)
-//! and reads KV (T_kv), both sums over the step's sequences that arrive summed in the [`StepShape`]. One
-//! launch per layer serves the step's prompts, which multiply, and its decodes, which read, so the two
-//! overlap as those of the matrices do. (Held-out TPOT of a mixture of long prompts on Qwen3-14B, H100:
-//! 5.2 % with the 2-norm, 6.0 % with the sum; of Qwen3-32B on two RTX PRO 6000, fitted on another model:
-//! TTFT 0.3 and 0.9 %, TPOT 2.5 % both; max alone spoils the fit there.)
+//!
+//! Attention multiplies (T_pairs) and reads KV (T_kv), both sums over the step's sequences that arrive summed
+//! in the [`StepShape`]. One launch per layer serves the step's prompts, which multiply, and its decodes,
+//! which read, so the two overlap as those of the matrices do. (Held-out TPOT of a mixture of long prompts on
+//! Qwen3-14B, H100: 5.2 % with the 2-norm, 6.0 % with the sum; of Qwen3-32B on two RTX PRO 6000, fitted on
+//! another model: TTFT 0.3 and 0.9 %, TPOT 2.5 % both; max alone spoils the fit there.)
+//!
+//! T_launch is what a step that no CUDA graph launches, or one with prompt tokens, waits for the host beyond
+//! all of that.
 
 use super::StepShape;
 use super::expert_parallel::Spread;
