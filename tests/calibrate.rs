@@ -43,7 +43,7 @@ fn truth(cell: &Cell) -> ProfileValues {
         per_sequence_s: 25e-6,
         front_end_s: 8e-3,
         throttle: 0.0,
-        ..cell.serving().hardware.kernel_values(cell.serving().weight_dtype)
+        ..cell.serving().hardware.kernel_values("vllm", cell.serving().weight_dtype)
     }
 }
 

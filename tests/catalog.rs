@@ -230,6 +230,14 @@ fn a_profile_is_for_a_kind_of_model() {
     assert_eq!(model.weights(Dtype::Mxfp4).kind, ModelKind::MixtureOfExperts);
 }
 
+/// The kernel table of fp8 caches on Hopper is vLLM's (0.74 of the bandwidth, bf16 0.89).
+#[test]
+fn fp8_caches_are_read_by_each_engine_s_own_kernels() {
+    let h100 = catalog().hardware("h100-sxm").unwrap();
+    let rate = |engine| h100.kernel_values(engine, Dtype::Fp8).fp8_kv_memory;
+    assert_eq!((rate("vllm"), rate("tensorrt-llm")), (0.74, 0.89));
+}
+
 #[test]
 fn files_on_disk_win_and_are_read_strictly() {
     let dir = scratch("overlay");

@@ -122,7 +122,7 @@ pub(super) fn simulate_all(cells: &[Cell], values: &ProfileValues) -> Result<Vec
 /// Where a fit starts: what the kernels reach, not derated, with prior host constants.
 fn kernel_values(cell: &Cell) -> ProfileValues {
     let serving = cell.serving();
-    serving.hardware.kernel_values(serving.weight_dtype)
+    serving.hardware.kernel_values(&serving.engine.engine, serving.weight_dtype)
 }
 
 /// What all-reduces cost is told apart from the step overhead only by several sizes, one of them above 1.

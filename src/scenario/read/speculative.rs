@@ -49,9 +49,9 @@ pub(super) fn read<'d>(
             return None;
         }
         ("ngram", None) => None,
-        // A module of the checkpoint, in its format; EAGLE heads are published in bf16.
-        ("mtp", None) => Some(Draft::one_layer_of(model, weight_dtype)),
-        _ => Some(Draft::one_layer_of(model, Dtype::Bf16)),
+        // A module of the checkpoint, in its format.
+        ("mtp", None) => Some(Draft::prediction_layer_of(model, weight_dtype)),
+        (method, None) => Some(Draft::eagle_head_of(model, method == "eagle3")),
     };
     Some(Speculative { method, num_speculative_tokens, mean_acceptance_length, draft })
 }
@@ -74,7 +74,7 @@ fn draft_model(
         return None;
     }
     let weight_dtype = variant.unwrap_or(model.native_weight_dtype);
-    Some(Draft { model, weight_dtype, shares_embeddings: false })
+    Some(Draft::whole(model, weight_dtype))
 }
 
 /// Whether what overlaps or speculates can do so on this engine with this model.
