@@ -247,6 +247,7 @@ pub(super) struct Bin {
     pub waiting: u128,
     pub blocks: u128,
     pub completed: u64,
+    /// Without those that are refused.
     pub offered: u64,
 }
 
@@ -352,6 +353,10 @@ impl Observer for Recorder {
     fn rejected(&mut self, now: SimTime, request: &Request, reason: Rejection) {
         self.advance(now);
         self.in_flight -= 1;
+        // It was never in the system: its way through the front end is no backlog, and it is not missing from
+        // what is completed.
+        self.bins.spread(request.send, now, |bin, nanos| bin.in_flight -= u128::from(nanos));
+        self.bins.at(request.send).offered -= 1;
         match reason {
             Rejection::TooLong => self.rejected_too_long += 1,
             Rejection::QueueFull => self.rejected_queue_full += 1,
