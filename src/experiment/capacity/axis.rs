@@ -95,7 +95,10 @@ impl LoadAxis {
 /// Why arrivals have no load of their own.
 fn no_load(arrivals: &Arrivals) -> CapacityError {
     let (what, such_as) = match arrivals {
-        Arrivals::Profile(_) => ("their rate varies over time", ", such as arrivals.profile.scale"),
+        Arrivals::Profile(_) => (
+            "their rate varies over time (`knee plan` sizes a fleet for such a load), so take one, its peak",
+            "",
+        ),
         Arrivals::Mmpp(_) => ("their rate jumps between states", ", such as arrivals.mmpp.scale"),
         Arrivals::Trace(_) => ("they are a recorded trace", ""),
         _ => ("all requests come at once", ""),
