@@ -32,7 +32,7 @@
 //! 8. [`validate`] holds simulations against measurements, and [`calibrate`] fits step times to them.
 //! 9. [`report`] shows the answer as table, JSON, CSV and pictures; [`cli`] is the command line.
 //!
-//! A module imports only from those below it, in this order: `units`, `rng`, `stats`, `queueing`; `des`;
+//! A module imports only from those below it, in this order: `units`, `rng`, `stats`, `queueing`, `disk`; `des`;
 //! `catalog`, `workload`, `kv`, `cost`; `engine`; `metrics`, `scenario`; `experiment`; `import`, `validate`,
 //! `calibrate`; `report`; `cli`. [`import`] reads what load generators and servers wrote, [`validate`] holds a
 //! simulation against it, and [`calibrate`] fits a profile to it.
@@ -54,6 +54,7 @@ pub mod catalog;
 pub mod cli;
 pub mod cost;
 pub mod des;
+pub mod disk;
 pub mod engine;
 pub mod experiment;
 pub mod import;

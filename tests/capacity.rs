@@ -152,6 +152,24 @@ fn llm_capacity() -> f64 {
     saturation.completed_per_s.mean
 }
 
+#[test]
+fn a_fleet_saturates_at_as_many_times_one_replica() {
+    // A server of 10 per second, as many times as there are replicas; the cost does not grow with them.
+    for replicas in [1.0, 7.0, 10_000.0] {
+        let changes = [
+            Override::new("deployment.replicas", &replicas.to_string()),
+            Override::new("run.requests", "50"),
+        ];
+        let document = seeded(MM1, 3).with_overrides(&changes).expect("known keys");
+        let scenario = document.scenario(&Catalog::default()).expect("a scenario");
+        let begun = std::time::Instant::now();
+        let saturation = knee::experiment::saturate(&scenario).expect("it runs").expect("it completes");
+        let each = saturation.completed_per_s.mean / replicas;
+        assert!((each / 10.0 - 1.0).abs() < 0.05, "{replicas}: {each} each");
+        assert!(begun.elapsed().as_secs() < 20, "{replicas}: {:?}", begun.elapsed());
+    }
+}
+
 /// At 0.9, 1.1 and exactly at capacity.
 fn judge_stability(name: &str, text: &str, capacity_per_s: f64, seeds: u64) {
     let shares = [0.9, 1.1, 1.0].map(|share| verdicts(text, share * capacity_per_s, seeds));

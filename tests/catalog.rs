@@ -434,3 +434,97 @@ fn hugging_face_configs_agree_with_the_reference_table() {
     }
     assert!(compared >= 60, "only {compared} models were compared");
 }
+
+/// A catalog whose folder of profiles holds this one beside the shipped ones.
+fn with_profile(test: &str, name: &str, text: &str) -> Catalog {
+    let dir = scratch(test);
+    std::fs::create_dir_all(dir.join("profiles")).unwrap();
+    std::fs::write(dir.join("profiles").join(name), text).unwrap();
+    Catalog::new(Some(&dir))
+}
+
+const PROFILE: &str = r#"gpu = "l4"
+engine = "vllm"
+
+[[values]]
+weight_dtype = "bf16"
+standing = "calibrated"
+versions = "0.23"
+compute = 0.7
+memory = 0.8
+kv_memory = 0.8
+attention_compute = 0.6
+overhead_per_layer_us = 40
+per_sequence_us = 10
+front_end_ms = 5
+source = "a test"
+
+[[values]]
+weight_dtype = "fp8"
+standing = "calibrated"
+versions = "0.23"
+compute = 0.7
+memory = 0.8
+kv_memory = 0.8
+attention_compute = 0.6
+overhead_per_layer_us = 40
+per_sequence_us = 10
+front_end_ms = 5
+source = "a test"
+"#;
+
+#[test]
+fn a_profile_that_would_never_be_used_is_told() {
+    let asked = |catalog: &Catalog| {
+        let l4 = catalog.hardware("l4").unwrap();
+        catalog.profile("auto", &l4, "vllm", None, Dtype::Bf16, here()).map(|profile| profile.name)
+    };
+    for name in ["l4-vllm.toml", "l4-vllm-mine.toml", "mine.toml", "l4.toml"] {
+        let good = with_profile("profile-good", name, PROFILE);
+        assert_eq!(asked(&good).unwrap(), name.trim_end_matches(".toml"));
+        assert!(good.unusable().is_empty());
+    }
+    for (name, from, to, words) in [
+        ("l40s-vllm.toml", "", "", "line 1: its gpu is `l4`, its name says `l40s`"),
+        ("l4-sglang.toml", "", "", "line 2: its engine is `vllm`, its name says `sglang`"),
+        ("mine.toml", "\"l4\"", "\"l5\"", "line 1: no GPU named `l5`; the nearest is `l4`"),
+        ("mine.toml", "\"vllm\"", "\"vlm\"", "line 2: no engine named `vlm`; the nearest is `vllm`"),
+    ] {
+        let text = if from.is_empty() { PROFILE.to_owned() } else { PROFILE.replacen(from, to, 1) };
+        let catalog = with_profile("profile-wrong", name, &text);
+        let error = asked(&catalog).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains(words), "{error}");
+        let (folder, _, why) = &catalog.unusable()[0];
+        assert!(*folder == "profiles" && why.to_string() == error, "{why}");
+    }
+}
+
+#[test]
+fn impossible_values_are_told_with_their_line() {
+    // The same key stands in two tables: the line is that of the wrong one.
+    let second = |from: &str, to: &str| {
+        let (first, second) = PROFILE.split_at(PROFILE.rfind("[[values]]").unwrap());
+        format!("{first}{}", second.replacen(from, to, 1))
+    };
+    for (text, words) in [
+        (second("compute = 0.7", "compute = 1.7"), "line 21: `values.compute` is 1.7; it is a fraction"),
+        (
+            PROFILE.replacen("compute = 0.7", "compute = 2", 1),
+            "line 8: `values.compute` is 2; it is a fraction",
+        ),
+        (
+            second("overhead_per_layer_us = 40", "overhead_per_layer_us = -1"),
+            "line 25: `values.overhead_per_layer_us` is -1; it must not be negative",
+        ),
+        (second("front_end_ms = 5", "front_end_ms = 1e7"), "line 27: `values.front_end_ms` is 10000000"),
+        (
+            second("versions = \"0.23\"", "versions = \"0.23\"\nuntil_version = \"old\""),
+            "line 21: `values.until_version` is \"old\"",
+        ),
+    ] {
+        let catalog = with_profile("profile-lines", "l4-vllm.toml", &text);
+        let l4 = catalog.hardware("l4").unwrap();
+        let error = catalog.profile("auto", &l4, "vllm", None, Dtype::Bf16, here()).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}

@@ -111,15 +111,183 @@ fn files_go_where_they_are_asked_to() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_does_not_cost_the_answer() {
-    let file = scratch("no-folder").join("file");
+fn what_cannot_be_written_is_refused_before_the_work() {
+    let dir = scratch("no-folder");
+    let file = dir.join("file");
     std::fs::write(&file, "").expect("a file");
-    let folder = file.join("below");
-    let folder = folder.to_str().expect("a readable path");
-    let arguments = ["run", "worked-example", "--set", "run.replications=1", "--out", folder];
-    let output = knee(&arguments).assert().code(2).get_output().clone();
-    assert!(String::from_utf8(output.stdout).expect("text").contains("Successful requests"));
-    assert!(String::from_utf8(output.stderr).expect("text").contains("cannot write"));
+    let below = file.join("below");
+    let (file, below) = (file.to_str().expect("a path"), below.to_str().expect("a path"));
+    // A run of years: it would not end in time.
+    let long = ["--set", "run.requests=1000000000"];
+    let set = dir.join("set.toml");
+    std::fs::write(&set, "").expect("a file");
+    let set = set.to_str().expect("a path");
+    for out in [file, below] {
+        for command in [
+            &["run", "mm1", "--out", out, long[0], long[1]][..],
+            &["sweep", "mm1", "--out", out, long[0], long[1]],
+            &["capacity", "chat-h100", "--out", out, long[0], long[1]],
+            &["compare", "mm1", "--out", out, "--set-b", "engine.servers=2", long[0], long[1]],
+            &["plan", "--rate", "5", "--out", out],
+            &["explain", "chat-h100", "--out", out],
+            &["validate", "--out", out],
+            &["import", "nowhere.json", "--out", out],
+        ] {
+            let text = stderr_of_failure(command, 2);
+            assert!(text.contains(&format!("cannot write into {out}")), "{command:?}: {text}");
+            assert!(text.contains("--no-files"), "{text}");
+        }
+    }
+    // Neither a folder, nor a device, nor a place that does not exist can become a profile.
+    for output in [dir.to_str().expect("a path"), "/dev/null", below] {
+        let text = stderr_of_failure(&["calibrate", set, "-o", output], 2);
+        assert!(text.contains(&format!("cannot write {output}")), "{text}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_would_be_waited_for_for_ever_is_refused() {
+    let dir = scratch("pipes");
+    let pipe = dir.join("pipe");
+    let _ = std::fs::remove_file(&pipe);
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let name = pipe.to_str().expect("a path");
+    let trace = format!("arrivals.trace.file={name:?}");
+    let pairs = format!("class=[{{name=\"a\",lengths={{file={name:?}}}}}]");
+    let profile = format!("hardware.profile={:?}", format!("{name}.toml"));
+    let _ = std::fs::remove_file(dir.join("pipe.toml"));
+    std::os::unix::fs::symlink(&pipe, dir.join("pipe.toml")).expect("a link");
+    for command in [
+        &["run", name, "--no-files"][..],
+        &["run", "chat-h100", "--no-files", "--set", &trace],
+        &["run", "chat-h100", "--no-files", "--set", &pairs],
+        &["run", "chat-h100", "--no-files", "--set", &profile],
+        &["import", name, "--no-files"],
+        &["validate", name, "--no-files"],
+    ] {
+        let text = stderr_of_failure(command, 2);
+        assert!(text.contains("not a regular file"), "{command:?}: {text}");
+    }
+    // What somebody writes at this moment ends.
+    let piped = knee(&["import", "/dev/stdin", "--no-files"])
+        .write_stdin("arrival_s,input_tokens,output_tokens\n0,10,10\n1,10,10\n")
+        .assert()
+        .success();
+    assert!(String::from_utf8_lossy(&piped.get_output().stdout).contains("2 requests"));
+}
+
+#[test]
+fn refused_requests_are_no_backlog() {
+    // Twenty that are served, then two hundred that are refused within 20 ms, all of them still in the front end.
+    let mut trace = "arrival_s,input_tokens,output_tokens\n".to_owned();
+    (0..20).for_each(|i| trace += &format!("{},100,10\n", f64::from(i) * 0.5));
+    (0..200).for_each(|i| trace += &format!("{},999999,10\n", 10.0 + f64::from(i) * 1e-4));
+    let path = scratch("refused").join("trace.csv");
+    std::fs::write(&path, trace).expect("a file");
+    let file = format!("arrivals.trace.file={:?}", path.to_str().expect("a path"));
+    let run = ["run", "chat-h100", "--quiet", "--no-files", "--format", "json", "--set", &file];
+    let summary: Value = serde_json::from_str(&stdout(&run)).expect("JSON");
+    assert_eq!((&summary["failed"], &summary["completed"]), (&200.into(), &20.into()));
+    assert_eq!(summary["stability"], "stable", "{}", summary["stability_reason"]);
+}
+
+#[test]
+fn a_fleet_of_ten_thousand_is_run() {
+    let fleet = ["--set", "deployment.replicas=10000", "--set", "run.requests=50"];
+    let run = [&["run", "mm1", "--quiet", "--no-files", "--format", "json"], &fleet[..]].concat();
+    let summary: Value = serde_json::from_str(&stdout(&run)).expect("JSON");
+    assert_eq!(summary["stability"], "stable", "{}", summary["stability_reason"]);
+}
+
+#[test]
+fn capacity_says_what_it_does_not_follow() {
+    let text = stderr_of_failure(&["capacity", "daily-profile", "--no-files", "--quiet"], 2);
+    assert!(text.contains("their rate varies over time") && text.contains("knee plan"), "{text}");
+    let capacity = ["capacity", "worked-example", "--no-files", "--quiet", "--width", "20%"];
+    let short = ["--set", "run.requests=100", "--set", "class.0.slo={e2e_p99_ms=20000}"];
+    let text = stdout(&[&capacity[..], &short].concat()).replace('\n', " ");
+    assert!(text.contains("runs of run.requests = 100 are too short"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_read_is_not_listed() {
+    let dir = scratch("unreadable");
+    std::fs::create_dir_all(dir.join("profiles")).expect("a folder");
+    std::fs::write(dir.join("profiles/mine.toml"), "gpu = 3").expect("a file");
+    let list = ["list", "profiles", "--calibration", dir.to_str().expect("a path")];
+    let output = knee(&list).assert().success().get_output().clone();
+    let (names, notes) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(names.contains("h100-sxm-vllm") && !names.contains("mine"), "{names}");
+    assert!(notes.contains("left out: ") && notes.contains("line 1"), "{notes}");
+}
+
+#[test]
+fn a_set_that_is_not_there_is_no_scenario() {
+    let output = scratch("cwd").join("profile.toml");
+    let output = output.to_str().expect("a path");
+    for command in [&["validate", "nope", "--no-files"][..], &["calibrate", "nope", "-o", output]] {
+        let text = stderr_of_failure(command, 2);
+        assert!(text.contains("cannot read the measurement set nope"), "{text}");
+    }
+}
+
+#[test]
+fn explain_counts_the_tokens_that_are_kept() {
+    let explain = ["explain", "speculative", "--quiet", "--no-files"];
+    let text = stdout(&explain);
+    let json: Value =
+        serde_json::from_str(&stdout(&[&explain[..], &["--format", "json"]].concat())).expect("JSON");
+    let step = &json["steps"][1];
+    let ms = |key: &str| step[key].as_f64().expect("a number");
+    // Eight sequences get 2.4 tokens each, whatever was drafted.
+    let per_s = 8.0 * 2.4 / ((ms("step_ms") + ms("draft_ms")) / 1e3);
+    let row = text.lines().find(|line| line.starts_with("decode, batch 8 ")).expect("a row");
+    let shown = row.split_whitespace().nth(11).expect("a column").replace(',', "");
+    let shown: f64 = shown.parse().unwrap_or_else(|_| panic!("{row}"));
+    assert!((shown / per_s - 1.0).abs() < 0.01, "{row}: {per_s}");
+}
+
+#[test]
+fn a_metric_that_is_none_is_found_before_the_work() {
+    let long = ["sweep", "mm1", "--no-files", "--set", "run.requests=1000000000"];
+    for (options, expected) in [
+        (&["--top", "3", "--by", "e2e_mean"][..], "did you mean `e2e_mean_ms`?"),
+        (&["--pareto", "e2e_mean_ms,completed_per_second"], "did you mean `completed_per_s`?"),
+        (&["--top", "3", "--by", "nonsense"], "there are: arrivals.poisson.rate_per_s"),
+    ] {
+        let text = stderr_of_failure(&[&long[..], options].concat(), 2);
+        assert!(text.contains(expected), "{options:?}: {text}");
+    }
+}
+
+#[test]
+fn the_best_points_are_marked_for_programs_too() {
+    let ranked = ["--top", "2", "--by", "e2e_p99_ms", "--pareto", "completed_per_s,e2e_p99_ms"];
+    let csv = stdout(&with("sweep", &[&["--format", "csv"][..], &ranked].concat()));
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let header = reader.headers().expect("a header").clone();
+    let column = |name: &str| header.iter().position(|one| one == name).expect("a column");
+    let (rank, pareto, state) = (column("rank"), column("pareto"), column("state"));
+    let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
+    // The lower the load, the faster; and throughput is bought with latency all along the curve.
+    let ranks: Vec<&str> = rows.iter().map(|row| &row[rank]).collect();
+    assert!(ranks[0] == "1" && ranks[1] == "2" && ranks[2..].iter().all(|rank| rank.is_empty()), "{csv}");
+    assert!(rows.iter().any(|row| &row[pareto] == "true"), "{csv}");
+    for row in rows.iter().filter(|row| &row[pareto] == "true") {
+        assert_eq!(&row[state], "stable", "{csv}");
+    }
+    let json: Value =
+        serde_json::from_str(&stdout(&with("sweep", &[&["--format", "json"][..], &ranked].concat())))
+            .expect("JSON");
+    for (point, row) in json["points"].as_array().expect("points").iter().zip(&rows) {
+        assert_eq!(point["rank"].as_u64(), row[rank].parse().ok());
+        assert_eq!(point["pareto"].to_string(), row[pareto]);
+    }
+    let plain = stdout(&with("sweep", &["--format", "csv"]));
+    assert!(!plain.contains("pareto") && !plain.contains("rank"), "{plain}");
+    let help = stdout(&["sweep", "--help"]);
+    assert!(help.contains("meet their objectives"), "{help}");
 }
 
 #[test]

@@ -121,6 +121,7 @@ fn attention_only(layers: u32, kv_heads: u32, head_dim: u32, window: Option<u32>
         layers: vec![LayerGroup { count: layers, attention, mlp: Mlp::Dense { intermediate: 4096 } }],
         native_weight_dtype: Dtype::Bf16,
         only_experts_quantised: false,
+        mtp_layers: 0,
         source: "made up".to_owned(),
     }
 }

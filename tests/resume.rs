@@ -135,19 +135,79 @@ fn ctrl_c_says_how_to_go_on_and_leaves_only_the_journal() {
 #[test]
 fn another_sweep_is_not_gone_on_with() {
     let place = Place::new("refused");
-    let mut child = place.half_way("out", 2);
+    // Beyond its head, which is less than 100 bytes: a point is finished.
+    let mut child = place.half_way("out", 400);
     child.kill().expect("it still runs");
     child.wait().expect("it ends");
     let journal = fs::read(place.dir.join("out").join(JOURNAL)).unwrap();
     for change in [["--set", "engine.servers=3"], ["--seed", "2"], ["--set", "run.requests=20001"]] {
-        let more = ["--resume", change[0], change[1]];
-        let refused = place.knee("out", &more).output().expect("it runs");
-        assert_eq!(refused.status.code(), Some(2), "{change:?}: {}", said(&refused));
-        assert!(said(&refused).contains("belongs to another sweep"), "{}", said(&refused));
+        for more in [&["--resume", change[0], change[1]][..], &change] {
+            let refused = place.knee("out", more).output().expect("it runs");
+            assert_eq!(refused.status.code(), Some(2), "{more:?}: {}", said(&refused));
+            assert!(said(&refused).contains("belongs to another sweep"), "{}", said(&refused));
+            assert!(said(&refused).contains("--restart"), "{}", said(&refused));
+        }
+    }
+    // Nor is a sweep's work thrown away because its --resume was forgotten.
+    let refused = place.knee("out", &[]).output().expect("it runs");
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    for part in ["finished points of this sweep", "--resume", "--restart"] {
+        assert!(said(&refused).contains(part), "{}", said(&refused));
     }
     assert_eq!(fs::read(place.dir.join("out").join(JOURNAL)).unwrap(), journal, "it is left as it was");
-    let conflict = place.knee("out", &["--resume", "--no-files"]).output().expect("it runs");
-    assert_eq!(conflict.status.code(), Some(2));
+    for conflict in [["--resume", "--no-files"], ["--restart", "--no-files"], ["--resume", "--restart"]] {
+        assert_eq!(place.knee("out", &conflict).output().expect("it runs").status.code(), Some(2));
+    }
+    let restarted = place.knee("out", &["--restart", "--seed", "2"]).output().expect("it runs");
+    assert!(restarted.status.success(), "{}", said(&restarted));
+}
+
+#[test]
+fn of_a_damaged_journal_it_is_said_what_is_kept() {
+    let place = Place::new("damaged");
+    let whole = place.knee("whole", &[]).output().expect("it runs");
+    assert!(whole.status.success(), "{}", said(&whole));
+    let length = journal_bytes(&place);
+    let mut child = place.half_way("out", length);
+    child.kill().expect("it still runs");
+    child.wait().expect("it ends");
+    let journal = place.dir.join("out").join(JOURNAL);
+    let mut bytes = fs::read(&journal).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    fs::write(&journal, bytes).unwrap();
+    let resumed = place.knee("out", &["--resume"]).output().expect("it runs");
+    assert!(resumed.status.success(), "{}", said(&resumed));
+    assert!(said(&resumed).contains("damaged in part: "), "{}", said(&resumed));
+    assert!(place.files("out") == place.files("whole"), "files differ");
+}
+
+#[test]
+fn two_sweeps_do_not_write_into_one_folder_at_once() {
+    let place = Place::new("twice");
+    let mut first = place.half_way("out", 2);
+    let second = place.knee("out", &["--restart"]).output().expect("it runs");
+    assert_eq!(second.status.code(), Some(2), "{}", said(&second));
+    assert!(said(&second).contains("another sweep is writing there"), "{}", said(&second));
+    first.kill().expect("it still runs");
+    first.wait().expect("it ends");
+    // The lock went with its process.
+    let third = place.knee("out", &["--restart", "--set", "run.requests=300"]).output().expect("it runs");
+    assert!(third.status.success(), "{}", said(&third));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_journal() {
+    let place = Place::new("pipe");
+    fs::create_dir_all(place.dir.join("out")).unwrap();
+    let journal = place.dir.join("out").join(JOURNAL);
+    assert!(Command::new("mkfifo").arg(&journal).status().expect("mkfifo").success());
+    for more in [&[][..], &["--resume"], &["--restart"]] {
+        let refused = place.knee("out", more).output().expect("it runs");
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains("not a regular file"), "{}", said(&refused));
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("rng", 0),
     ("stats", 0),
     ("queueing", 0),
+    ("disk", 0),
     ("des", 1),
     ("catalog", 2),
     ("workload", 2),

@@ -251,6 +251,14 @@ pub(super) fn is_version(version: &str) -> bool {
     minor(version).is_some()
 }
 
+impl EngineDefaults {
+    /// Whether the version simulated is `version` or a later one.
+    #[must_use]
+    pub fn is_from(&self, version: &str) -> bool {
+        compare(&self.version, version).is_ge()
+    }
+}
+
 /// Order of two versions by major and minor number.
 pub(super) fn compare(a: &str, b: &str) -> Ordering {
     minor(a).cmp(&minor(b))

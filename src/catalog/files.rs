@@ -8,8 +8,10 @@ use std::path::Path;
 
 use include_dir::{Dir, include_dir};
 use serde::de::DeserializeOwned;
+use toml::de::{DeTable, DeValue};
 
 use super::CatalogError;
+use crate::disk;
 use crate::units::Bytes;
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/calibration");
@@ -61,7 +63,7 @@ pub(super) fn stem(path: &Path) -> String {
 impl File {
     /// A file on disk; failure to read it is kept and reported when it is asked for.
     pub fn read(path: &Path) -> Self {
-        let text = std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"));
+        let text = disk::read_to_string(path).map_err(|error| format!("cannot be read: {error}"));
         Self { path: path.display().to_string(), text }
     }
 
@@ -73,10 +75,33 @@ impl File {
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, CatalogError> {
         let text = self.text()?;
         toml::from_str(text).map_err(|error| {
-            let before = error.span().and_then(|span| text.get(..span.start));
-            let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+            let line = line_of(text, error.span().map_or(0, |span| span.start));
             self.invalid(&format!("line {line}: {}", error.message()))
         })
+    }
+
+    /// As [`File::invalid`], at the line where `key` has a value that `is_it`.
+    pub fn invalid_at(&self, key: &str, is_it: impl Fn(&DeValue<'_>) -> bool, message: &str) -> CatalogError {
+        let text = self.text.as_deref().unwrap_or_default();
+        let table = DeTable::parse(text).ok();
+        let parts: Vec<&str> = key.split('.').collect();
+        let start = table.as_ref().and_then(|table| find(table.get_ref(), &parts, &is_it));
+        match start {
+            Some(start) => self.invalid(&format!("line {}: {message}", line_of(text, start))),
+            None => self.invalid(message),
+        }
+    }
+
+    fn impossible(&self, key: &str, value: f64, must: &str) -> CatalogError {
+        let is_it = |found: &DeValue<'_>| {
+            let text = match found {
+                DeValue::Integer(integer) => integer.as_str(),
+                DeValue::Float(float) => float.as_str(),
+                _ => return false,
+            };
+            text.parse::<f64>().is_ok_and(|found| found.total_cmp(&value).is_eq())
+        };
+        self.invalid_at(key, is_it, &format!("`{key}` is {value}; {must}"))
     }
 
     pub fn invalid(&self, message: &str) -> CatalogError {
@@ -88,7 +113,7 @@ impl File {
         if value > 0.0 && value <= 1.0 {
             return Ok(value);
         }
-        Err(self.invalid(&format!("`{key}` is {value}; it is a fraction and must lie in (0, 1]")))
+        Err(self.impossible(key, value, "it is a fraction and must lie in (0, 1]"))
     }
 
     /// `value` if it lies in [0, 1).
@@ -96,7 +121,7 @@ impl File {
         if (0.0..1.0).contains(&value) {
             return Ok(value);
         }
-        Err(self.invalid(&format!("`{key}` is {value}; it is a share and must lie in [0, 1)")))
+        Err(self.impossible(key, value, "it is a share and must lie in [0, 1)"))
     }
 
     /// `value` if it is finite and above zero.
@@ -104,7 +129,7 @@ impl File {
         if value > 0.0 && value.is_finite() {
             return Ok(value);
         }
-        Err(self.invalid(&format!("`{key}` is {value}; it must be above zero")))
+        Err(self.impossible(key, value, "it must be above zero"))
     }
 
     /// `value` if it is finite and not negative.
@@ -112,12 +137,40 @@ impl File {
         if value >= 0.0 && value.is_finite() {
             return Ok(value);
         }
-        Err(self.invalid(&format!("`{key}` is {value}; it must not be negative")))
+        Err(self.impossible(key, value, "it must not be negative"))
+    }
+
+    /// `value` if it is at most `most`.
+    pub fn at_most(&self, key: &str, value: f64, most: f64) -> Result<f64, CatalogError> {
+        if value <= most {
+            return Ok(value);
+        }
+        Err(self.impossible(key, value, &format!("it must be at most {most}")))
     }
 
     /// `gib` GiB in bytes, above zero.
     pub fn gib(&self, key: &str, gib: f64) -> Result<Bytes, CatalogError> {
         Ok(gib_to_bytes(self.positive(key, gib)?))
+    }
+}
+
+/// The line of a byte, counted from 1.
+fn line_of(text: &str, at: usize) -> usize {
+    text.get(..at).map_or(1, |before| before.matches('\n').count() + 1)
+}
+
+/// Where in the text the value at a dotted key starts that `is_it`; of a list of tables the first that has one.
+fn find(table: &DeTable<'_>, parts: &[&str], is_it: &dyn Fn(&DeValue<'_>) -> bool) -> Option<usize> {
+    let (first, rest) = parts.split_first()?;
+    let (_, value) = table.iter().find(|(key, _)| key.get_ref().as_ref() == *first)?;
+    match value.get_ref() {
+        DeValue::Table(table) => find(table, rest, is_it),
+        DeValue::Array(items) => items.iter().find_map(|item| match item.get_ref() {
+            DeValue::Table(table) => find(table, rest, is_it),
+            _ => None,
+        }),
+        found if rest.is_empty() && is_it(found) => Some(value.span().start),
+        _ => None,
     }
 }
 

@@ -104,6 +104,8 @@ impl<'a> Config<'a> {
             layers,
             native_weight_dtype: dtype,
             only_experts_quantised: has_experts && (keeps_attention || dtype == Dtype::Mxfp4),
+            // DeepSeek's and GLM's name; Qwen3-Next's and Qwen3.5's.
+            mtp_layers: self.optional(&["num_nextn_predict_layers", "mtp_num_hidden_layers"])?.unwrap_or(0),
             source: "config.json".to_owned(),
         })
     }

@@ -30,6 +30,8 @@ pub use price::{Price, age_months};
 pub use profile::{FitRecord, ModelKind, Profile, ProfileValues, Standing, Weights};
 pub use scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve};
 
+use toml::de::DeValue;
+
 use engine::EngineTable;
 use files::File;
 
@@ -170,16 +172,15 @@ impl Catalog {
             return self.best_profile(gpu, engine, version, weights);
         }
         let on_disk;
-        let (key, file) = if let Some(file) = self.profiles.get(name) {
-            (name.to_owned(), file)
+        let (file, profiles) = if let Some(file) = self.profiles.get(name) {
+            (file, self.read_profile(name, file)?)
         } else if name.ends_with(".toml") {
             let path = base.join(name);
             on_disk = File::read(&path);
-            (files::stem(&path), &on_disk)
+            (&on_disk, profile::read(&files::stem(&path), &on_disk)?)
         } else {
             return Err(unknown("profile", name, &self.profiles));
         };
-        let profiles = profile::read(&key, file)?;
         if let Some(other) =
             profiles.iter().find(|profile| profile.gpu != gpu.name || profile.engine != engine)
         {
@@ -202,11 +203,63 @@ impl Catalog {
     ) -> Result<Profile, CatalogError> {
         let mut candidates = Vec::new();
         for (name, file) in self.profiles.iter() {
-            let profiles = profile::read(name, file)?;
+            let profiles = self.read_profile(name, file)?;
             candidates.extend(profiles.into_iter().filter(|one| one.gpu == gpu.name && one.engine == engine));
         }
         let best = profile::best(candidates, version, weights);
         Ok(best.unwrap_or_else(|| gpu.estimated_profile(engine, weights.dtype)))
+    }
+
+    /// A profile of the catalog. One whose GPU or engine is none, or another than its name says, would never be
+    /// used where it was meant to be, and nobody would be told.
+    fn read_profile(&self, name: &str, file: &File) -> Result<Vec<Profile>, CatalogError> {
+        let profiles = profile::read(name, file)?;
+        let Some(Profile { gpu, engine, .. }) = profiles.first() else {
+            return Ok(profiles);
+        };
+        let wrong = |key: &str, value: &str, message: String| {
+            let is_it = |found: &DeValue<'_>| matches!(found, DeValue::String(text) if text == value);
+            Err(file.invalid_at(key, is_it, &message))
+        };
+        for (key, value, kind, known) in
+            [("gpu", gpu, "GPU", &self.hardware), ("engine", engine, "engine", &self.engines)]
+        {
+            if !known.contains_key(value) {
+                return wrong(key, value, unknown(kind, value, known).to_string());
+            }
+        }
+        // `h100-sxm-vllm`, `h100-sxm-vllm-mine`: the longest name of a GPU, then an engine's.
+        let after = |whole: &'_ str, part: &str| {
+            let rest = whole.strip_prefix(part)?;
+            rest.is_empty().then_some("").or_else(|| rest.strip_prefix('-')).map(str::to_owned)
+        };
+        let named_gpu =
+            self.hardware.keys().filter(|gpu| after(name, gpu).is_some()).max_by_key(|gpu| gpu.len());
+        let rest = named_gpu.and_then(|gpu| after(name, gpu)).unwrap_or_default();
+        let named_engine = self.engines.keys().find(|engine| after(&rest, engine).is_some());
+        for (key, value, named) in [("gpu", gpu, named_gpu), ("engine", engine, named_engine)] {
+            if let Some(named) = named.filter(|named| *named != value) {
+                let message = format!("its {key} is `{value}`, its name says `{named}`: correct one of them");
+                return wrong(key, value, message);
+            }
+        }
+        Ok(profiles)
+    }
+
+    /// Every file that cannot be used: its folder, the name it would have, and why.
+    #[must_use]
+    pub fn unusable(&self) -> Vec<(&'static str, String, CatalogError)> {
+        type Read<'a> = &'a dyn Fn(&str, &File) -> Option<CatalogError>;
+        let kinds: [(&'static str, &Files, Read); 4] = [
+            ("hardware", &self.hardware, &|name, file| hardware::read(name, file, None).err()),
+            ("models", &self.models, &|name, file| model_file::read(name, file).err()),
+            ("engines", &self.engines, &|_, file| EngineTable::read(file).err()),
+            ("profiles", &self.profiles, &|name, file| self.read_profile(name, file).err()),
+        ];
+        let of_kind = |(kind, files, read): (&'static str, &Files, Read)| -> Vec<_> {
+            files.iter().filter_map(|(name, file)| Some((kind, name.clone(), read(name, file)?))).collect()
+        };
+        kinds.into_iter().flat_map(of_kind).collect()
     }
 }
 

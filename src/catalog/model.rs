@@ -23,6 +23,8 @@ pub struct Model {
     /// Parameters that stay bf16 under a quantised `weight_dtype` besides embeddings and head
     /// (gpt-oss: everything but the experts).
     pub only_experts_quantised: bool,
+    /// Layers for multi-token prediction that the checkpoint brings besides `layers`; 0: none.
+    pub mtp_layers: u32,
     pub source: String,
 }
 

@@ -19,6 +19,8 @@ struct ModelFile {
     weight_dtype: Dtype,
     #[serde(default)]
     only_experts_quantised: bool,
+    #[serde(default)]
+    mtp_layers: u32,
     source: String,
     layers: Vec<LayerGroup>,
 }
@@ -38,6 +40,7 @@ pub(super) fn read(name: &str, file: &File) -> Result<(Model, Vec<String>), Cata
         layers: table.layers,
         native_weight_dtype: table.weight_dtype,
         only_experts_quantised: table.only_experts_quantised,
+        mtp_layers: table.mtp_layers,
         source: table.source,
     };
     model.check().map_err(|message| file.invalid(&message))?;

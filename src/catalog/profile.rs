@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use toml::de::DeValue;
 
 use super::engine::{compare, is_version};
 use super::files::File;
@@ -376,15 +377,13 @@ fn read_values(table: &ValuesTable, file: &File) -> Result<ProfileValues, Catalo
     let fraction = |key: &str, value: f64| file.fraction(&format!("values.{key}"), value);
     let time = |key: &str, value: f64, unit: f64| {
         let key = format!("values.{key}");
-        let seconds = file.not_negative(&key, value)? * unit;
-        if seconds > LONGEST_S {
-            return Err(file.invalid(&format!("`{key}` is {value}; it must be at most {}", LONGEST_S / unit)));
-        }
-        Ok(seconds)
+        let value = file.at_most(&key, file.not_negative(&key, value)?, LONGEST_S / unit)?;
+        Ok(value * unit)
     };
     if let Some(version) = table.until_version.as_ref().filter(|version| !is_version(version)) {
         let message = format!("`values.until_version` is {version:?}; expected a version such as \"0.13\"");
-        return Err(file.invalid(&message));
+        let is_it = |found: &DeValue<'_>| matches!(found, DeValue::String(text) if text == version);
+        return Err(file.invalid_at("values.until_version", is_it, &message));
     }
     Ok(ProfileValues {
         weight_dtype: table.weight_dtype,

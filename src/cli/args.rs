@@ -13,7 +13,7 @@ use crate::experiment::precision::{MAX_REPLICATIONS, Precision};
     name = "knee",
     version,
     max_term_width = 100,
-    after_help = "Exit codes: 0 done; 1 objectives cannot be met; 2 wrong input; 3 internal fault."
+    after_help = "Exit codes: 0 done; 1 objectives cannot be met; 2 wrong input; 3 internal fault; 130 interrupted."
 )]
 pub(super) struct Cli {
     #[command(subcommand)]
@@ -162,17 +162,21 @@ pub(super) struct SweepArgs {
     /// Go on with the points that an interrupted sweep of the same scenario has finished
     #[arg(long, conflicts_with = "no_files")]
     pub resume: bool,
+    /// Discard the points that an interrupted sweep has finished, and start over
+    #[arg(long, conflicts_with_all = ["no_files", "resume"])]
+    pub restart: bool,
     /// Write curve.parquet too: the columns of curve.csv with their types and every digit
     #[arg(long, conflicts_with = "no_files")]
     pub parquet: bool,
-    /// Mark and list so many of the best points that meet their objectives
+    /// Mark and list so many of the best points, and give them a `rank` in the files; only points count
+    /// that meet their objectives and, without any, that are stable
     #[arg(long, value_name = "N", requires = "by", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
-    /// What is best: a column of curve.csv, such as usd_per_million_output_tokens
+    /// What is best: a column of numbers in curve.csv, such as usd_per_million_output_tokens
     #[arg(long, value_name = "METRIC", requires = "top")]
     pub by: Option<String>,
     /// Mark the points that no other beats in all of these columns of curve.csv, such as
-    /// output_tokens_per_s,ttft_p99_ms
+    /// output_tokens_per_s,ttft_p99_ms, and give all a `pareto` flag in the files; points count as for --top
     #[arg(long, value_name = "METRICS", value_delimiter = ',')]
     pub pareto: Vec<String>,
 }

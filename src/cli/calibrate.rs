@@ -9,6 +9,7 @@ use super::error::Failure;
 use super::inputs::{catalog, use_threads};
 use super::progress::Bar;
 use crate::calibrate::{HoldOut, Options, Parameter, calibrate, profile_toml};
+use crate::disk;
 use crate::report::{files, validation};
 use crate::scenario::Document;
 use crate::validate::cells;
@@ -16,10 +17,12 @@ use crate::validate::cells;
 pub(super) fn run(args: &CalibrateArgs, console: &Console) -> Result<Outcome, Failure> {
     use_threads(args.threads)?;
     let options = options(args)?;
+    disk::must_be_writable(&args.output)
+        .map_err(|source| Failure::NoFile { path: args.output.clone(), source })?;
     let catalog = catalog(&args.data)?;
     let mut all = Vec::new();
     for set in &args.sets {
-        let (measurements, warnings) = Document::load(&set.to_string_lossy())?.measurements(&catalog)?;
+        let (measurements, warnings) = Document::load_set(set)?.measurements(&catalog)?;
         for warning in &warnings {
             console.warning(warning);
         }

@@ -21,8 +21,8 @@ pub(super) fn run(args: &CompareArgs, console: &Console) -> Result<Outcome, Fail
     if args.other.is_none() && args.set_a.is_empty() && args.set_b.is_empty() {
         return Err(Failure::NothingToCompare);
     }
-    let a = inputs.document.with_overrides(&parsed(&args.set_a)?)?.scenario(&inputs.catalog)?;
-    let b = other.with_overrides(&parsed(&args.set_b)?)?.scenario(&inputs.catalog)?;
+    let a = inputs.document.with_overrides(&parsed("--set-a", &args.set_a)?)?.scenario(&inputs.catalog)?;
+    let b = other.with_overrides(&parsed("--set-b", &args.set_b)?)?.scenario(&inputs.catalog)?;
     for (name, scenario) in [("A", &a), ("B", &b)] {
         for warning in &scenario.warnings {
             console.warning(&format!("{name}: {warning}"));
@@ -42,14 +42,14 @@ pub(super) fn run(args: &CompareArgs, console: &Console) -> Result<Outcome, Fail
     Ok(Outcome::Done)
 }
 
-fn parsed(settings: &[String]) -> Result<Vec<Override>, Failure> {
-    Ok(settings.iter().map(|set| Override::parse(set)).collect::<Result<_, _>>()?)
+fn parsed(option: &'static str, settings: &[String]) -> Result<Vec<Override>, Failure> {
+    Ok(settings.iter().map(|set| Override::parse_of(option, set)).collect::<Result<_, _>>()?)
 }
 
 /// `--set` and `--seed` apply to both.
 fn common_changes(args: &CompareArgs) -> Result<Vec<Override>, Failure> {
-    let mut changes = parsed(&args.common.set)?;
-    changes.extend(args.common.seed.map(|seed| Override::new("seed", &seed.to_string())));
+    let mut changes = parsed("--set", &args.common.set)?;
+    changes.extend(args.common.seed.map(|seed| Override::option("--seed", "seed", &seed.to_string())));
     Ok(changes)
 }
 

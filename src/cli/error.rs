@@ -66,8 +66,10 @@ pub(super) enum Failure {
     NothingToCheck,
     #[error("--calibration {}: no such folder", .0.display())]
     NoCalibration(PathBuf),
-    #[error("--out {}: is not a folder", .0.display())]
-    NoFolder(PathBuf),
+    #[error("cannot write into {}: {source}; name another folder with --out, or use --no-files", dir.display())]
+    NoFolder { dir: PathBuf, source: io::Error },
+    #[error("cannot write {}: {source}; name another file with --output", path.display())]
+    NoFile { path: PathBuf, source: io::Error },
     #[error("no scenario key `{0}`; `knee list keys` prints them all")]
     NoSuchKey(String),
     #[error("--format {0} is not for this command")]

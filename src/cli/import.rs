@@ -6,7 +6,7 @@ use super::Outcome;
 use super::args::{Format, ImportArgs};
 use super::console::Console;
 use super::error::Failure;
-use super::inputs::catalog;
+use super::inputs::{catalog, must_take_files};
 use crate::catalog::Dtype;
 use crate::import::{self, Imported, check, write};
 use crate::report::{files, imported};
@@ -23,6 +23,10 @@ pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<Outcome, Failu
         weight_dtype: args.weight_dtype.as_deref().map(dtype_of).transpose()?,
     };
     let catalog = catalog(&args.data)?;
+    let dir = args.out.clone().unwrap_or_else(|| folder(&args.files));
+    if !args.no_files {
+        must_take_files(&dir)?;
+    }
     let mut imports = Vec::with_capacity(args.files.len());
     for path in &args.files {
         let mut one = import::import_path(path, forced)?;
@@ -30,7 +34,7 @@ pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<Outcome, Failu
         imports.push(one);
     }
     // A folder that cannot be written must not cost the answer: it is printed first, then the failure.
-    let written = write_files(args, console, &imports);
+    let written = write_files(args, &dir, console, &imports);
     console.result(&match args.format {
         Format::Json => imported::json(&imports)?,
         Format::Table | Format::Csv => imported::table(&imports, console.look()),
@@ -60,13 +64,17 @@ fn dtype_of(name: &str) -> Result<Dtype, Failure> {
     })
 }
 
-fn write_files(args: &ImportArgs, console: &Console, imports: &[Imported]) -> Result<(), Failure> {
+fn write_files(
+    args: &ImportArgs,
+    dir: &Path,
+    console: &Console,
+    imports: &[Imported],
+) -> Result<(), Failure> {
     let contents = write::files(imports)?;
     if args.no_files || contents.is_empty() {
         return Ok(());
     }
-    let dir = args.out.clone().unwrap_or_else(|| folder(&args.files));
-    let names = files::write_bytes(&dir, &contents)?;
+    let names = files::write_bytes(dir, &contents)?;
     console.note(&format!("wrote {}: {}", dir.display(), names.join(", ")));
     Ok(())
 }

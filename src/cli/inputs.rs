@@ -7,6 +7,7 @@ use super::args::{Common, Data};
 use super::console::Console;
 use super::error::Failure;
 use crate::catalog::Catalog;
+use crate::disk;
 use crate::report::files::{Origin, WriteError};
 use crate::scenario::{Document, Override};
 
@@ -53,16 +54,14 @@ impl Inputs {
     pub fn of(common: &Common, document: Document) -> Result<Self, Failure> {
         use_threads(common.threads)?;
         let mut changes = common.set.iter().map(|set| Override::parse(set)).collect::<Result<Vec<_>, _>>()?;
-        changes.extend(common.seed.map(|seed| Override::new("seed", &seed.to_string())));
+        changes.extend(common.seed.map(|seed| Override::option("--seed", "seed", &seed.to_string())));
         let mut text = document.text().to_owned();
         for change in &changes {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{} = {}", change.key, change.value);
         }
-        let dir = folder(common);
-        // Said before the work, not after it.
-        if !common.no_files && dir.exists() && !dir.is_dir() {
-            return Err(Failure::NoFolder(dir));
+        if !common.no_files {
+            must_take_files(&folder(common))?;
         }
         Ok(Self { catalog: catalog(&common.data)?, document: document.with_overrides(&changes)?, text })
     }
@@ -84,6 +83,11 @@ pub(super) fn folder(common: &Common) -> PathBuf {
         let stem = Path::new(&common.scenario).file_stem().unwrap_or_default();
         Path::new(OUTPUT).join(stem)
     })
+}
+
+/// Says before the work, not after it, that a folder takes no files.
+pub(super) fn must_take_files(dir: &Path) -> Result<(), Failure> {
+    disk::must_take_files(dir).map_err(|source| Failure::NoFolder { dir: dir.to_path_buf(), source })
 }
 
 /// Writes files unless told not to, and says where they are.

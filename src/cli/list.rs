@@ -15,10 +15,19 @@ const KIND_WIDTH: usize = 12;
 
 pub(super) fn run(args: &ListArgs, console: &Console) -> Result<Outcome, Failure> {
     let catalog = catalog(&args.data)?;
+    let unusable = catalog.unusable();
+    let usable = |kind: Kind| {
+        let mut names = names(kind, &catalog);
+        for (_, name, error) in unusable.iter().filter(|(of, ..)| *of == kind.name()) {
+            names.retain(|other| other != name);
+            console.warning(&format!("left out: {error}"));
+        }
+        names
+    };
     let text = match args.kind {
         Some(Kind::Keys) => keys::reference(None)?,
-        Some(kind) => names(kind, &catalog).join("\n") + "\n",
-        None => Kind::ALL.iter().map(|kind| paragraph(*kind, &catalog)).collect(),
+        Some(kind) => usable(kind).join("\n") + "\n",
+        None => Kind::ALL.iter().map(|kind| paragraph(*kind, &usable(*kind))).collect(),
     };
     console.result(&text)?;
     Ok(Outcome::Done)
@@ -42,8 +51,8 @@ fn engines(catalog: &Catalog) -> Vec<String> {
 }
 
 /// A kind and its names, wrapped.
-fn paragraph(kind: Kind, catalog: &Catalog) -> String {
-    let lines = wrapped(&names(kind, catalog).join(", "), MAX_WIDTH - KIND_WIDTH);
+fn paragraph(kind: Kind, names: &[String]) -> String {
+    let lines = wrapped(&names.join(", "), MAX_WIDTH - KIND_WIDTH);
     let head = |position| if position == 0 { kind.name() } else { "" };
     lines
         .iter()

@@ -1,7 +1,6 @@
 //! `knee sweep`: the throughput-latency curve.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use super::Outcome;
@@ -13,26 +12,30 @@ use super::interrupt;
 use super::precision::say_least;
 use super::progress::Bar;
 use crate::experiment;
-use crate::experiment::journal::JournalError;
-use crate::experiment::{Journalling, Point, SweepError, SweepPlan, SweepResult, never_warm, wanders};
+use crate::experiment::journal::{Journal, Start};
+use crate::experiment::{Journalling, Point, SweepPlan, SweepResult, never_warm, wanders};
 use crate::report::rank::{self, Ranking};
 use crate::report::{csv, files, format, grid, json, table};
+use crate::scenario::{Axis, Override};
 
 /// The finished points of a sweep that is not done, in the folder for its files.
 const JOURNAL: &str = "sweep.journal";
 
 pub(super) fn run(args: &SweepArgs, console: &Console) -> Result<Outcome, Failure> {
     let common = &args.common;
-    let inputs = Inputs::read(common)?;
+    let mut inputs = Inputs::read(common)?;
+    let ranking = ranking(args);
+    check_ranking(&ranking, &inputs)?;
+    inputs.note_input(&ranking.choices());
     let journal = folder(common).join(JOURNAL);
     let result = swept(args, &inputs, &journal, console)?;
     if let Some(precision) = args.precision.asked() {
         say_least(&result.reached, precision, console);
     }
-    if let Some(fault) = &result.journal_fault {
-        console.warning(fault);
+    if let Some(fault) = result.journal.as_ref().and_then(|journal| journal.fault()) {
+        console.warning(&fault.to_string());
     }
-    let ranked = rank::rank(&result, &ranking(args))?;
+    let ranked = rank::rank(&result, &ranking)?;
     // Points may warn of what the base does not: each text once, in a fixed order.
     let of_points = result.points.iter().flat_map(|point| &point.scenario.warnings);
     let warnings: BTreeSet<&String> = result.base.warnings.iter().chain(of_points).collect();
@@ -68,20 +71,20 @@ pub(super) fn run(args: &SweepArgs, console: &Console) -> Result<Outcome, Failur
     }
     // A folder that cannot be written must not cost the answer: it is printed first, then the failure.
     let written = write_files(common, console, |dir| {
-        files::write_sweep(dir, &result, args.parquet, inputs.origin("sweep"))
+        files::write_sweep(dir, &result, &ranked, args.parquet, inputs.origin("sweep"))
     });
     match common.format {
         Format::Table => console.result(&table::sweep(&result, &ranked, console.look()))?,
-        Format::Json => console.result(&json::sweep(&result)?)?,
+        Format::Json => console.result(&json::sweep(&result, &ranked)?)?,
         Format::Csv => {
-            let bytes = csv::points(&result.axes, &result.points)?;
+            let bytes = csv::table(&rank::ranked_columns(&result, &ranked))?;
             console.result(&String::from_utf8_lossy(&bytes))?;
         }
     }
     written?;
-    if !common.no_files {
-        // Everything is in the files now. One that cannot be removed is found to be complete the next time.
-        let _ = fs::remove_file(&journal);
+    if let Some(journal) = &result.journal {
+        // Everything is in the files now.
+        journal.remove();
         interrupt::hint(None);
     }
     Ok(Outcome::Done)
@@ -92,6 +95,22 @@ fn ranking(args: &SweepArgs) -> Ranking {
     Ranking { top, pareto: args.pareto.clone() }
 }
 
+/// A metric that does not exist is found before the work. The base need not be a scenario by itself: the first
+/// point stands for all.
+fn check_ranking(ranking: &Ranking, inputs: &Inputs) -> Result<(), Failure> {
+    if *ranking == Ranking::default() {
+        return Ok(());
+    }
+    let (axes, _) = inputs.document.axes()?;
+    let first = |axis: &Axis| Some(Override::point(&axis.key, axis.values.first()?));
+    let changes: Vec<Override> = axes.iter().filter_map(first).collect();
+    match inputs.document.with_overrides(&changes)?.scenario(&inputs.catalog) {
+        Ok(scenario) => Ok(rank::check(ranking, &axes, &scenario)?),
+        // The sweep says what is wrong with it; a point that does not fit leaves the others, and the check to them.
+        Err(_) => Ok(()),
+    }
+}
+
 /// Runs the sweep; unless nothing is to be written, its finished points are kept until the files are there.
 fn swept(
     args: &SweepArgs,
@@ -99,32 +118,32 @@ fn swept(
     journal: &Path,
     console: &Console,
 ) -> Result<SweepResult, Failure> {
-    if journal.exists() && !args.resume && !args.common.no_files {
-        console.note(&format!("{}: of an interrupted sweep, which is not gone on with", journal.display()));
-    }
     let bar = Bar::new(console);
-    let on_open = |finished: usize, points: usize| {
+    let on_open = |kept: &Journal, points: usize| {
+        let finished = kept.finished();
         if args.resume {
             console.note(&format!("{finished} of {points} points are there already"));
+        }
+        if kept.is_damaged() {
+            console.warning(&format!(
+                "{}: cut short, or damaged in part: {finished} of {points} points are kept, the others are run",
+                journal.display()
+            ));
         }
         interrupt::hint(Some(format!(
             "interrupted; finished points are kept in {}: the same command with --resume goes on with them",
             journal.display()
         )));
     };
-    let kept = Journalling { path: journal, resume: args.resume, on_open: &on_open };
-    let as_asked = |journal| {
-        let plan = SweepPlan { precision: args.precision.asked(), journal };
-        experiment::sweep_as(&inputs.document, &inputs.catalog, plan, &bar)
+    let start = match (args.resume, args.restart) {
+        (true, _) => Start::Resume,
+        (_, true) => Start::Restart,
+        _ => Start::New,
     };
-    let result = match as_asked((!args.common.no_files).then_some(kept)) {
-        // A folder that cannot be written must not cost the answer.
-        Err(SweepError::Journal(error @ JournalError::Io { .. })) if !args.resume => {
-            console.warning(&error.to_string());
-            as_asked(None)
-        }
-        result => result,
-    };
+    let kept = Journalling { path: journal, start, on_open: &on_open };
+    let plan =
+        SweepPlan { precision: args.precision.asked(), journal: (!args.common.no_files).then_some(kept) };
+    let result = experiment::sweep_as(&inputs.document, &inputs.catalog, plan, &bar);
     bar.clear();
     Ok(result?)
 }

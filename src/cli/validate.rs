@@ -6,7 +6,7 @@ use super::Outcome;
 use super::args::{Answer, ValidateArgs};
 use super::console::Console;
 use super::error::Failure;
-use super::inputs::{catalog, use_threads};
+use super::inputs::{catalog, must_take_files, use_threads};
 use super::progress::Bar;
 use crate::catalog::Catalog;
 use crate::report::files;
@@ -20,11 +20,17 @@ const OUTPUT: &str = "output/validate";
 pub(super) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Failure> {
     use_threads(args.threads)?;
     let catalog = catalog(&args.data)?;
+    let dir = args.out.clone().unwrap_or_else(|| PathBuf::from(OUTPUT));
+    if !args.no_files {
+        must_take_files(&dir)?;
+    }
     let bar = Bar::new(console);
     let mut sets = Vec::new();
     for document in documents(args, &catalog)? {
         let document = match &args.profile {
-            Some(profile) => document.with_overrides(&[Override::new("hardware.profile", profile)])?,
+            Some(profile) => {
+                document.with_overrides(&[Override::option("--profile", "hardware.profile", profile)])?
+            }
             None => document,
         };
         let (measurements, warnings) = document.measurements(&catalog)?;
@@ -38,7 +44,6 @@ pub(super) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Fai
     let written = if args.no_files {
         Ok(())
     } else {
-        let dir = args.out.clone().unwrap_or_else(|| PathBuf::from(OUTPUT));
         files::write_validation(&dir, &sets)
             .map(|names| console.note(&format!("wrote {}: {}", dir.display(), names.join(", "))))
     };
@@ -53,7 +58,7 @@ pub(super) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Fai
 /// The sets asked for; without any, the published figures behind the shipped profiles.
 fn documents(args: &ValidateArgs, catalog: &Catalog) -> Result<Vec<Document>, Failure> {
     if !args.sets.is_empty() {
-        let load = |set: &PathBuf| Document::load(&set.to_string_lossy()).map_err(Failure::from);
+        let load = |set: &PathBuf| Document::load_set(set).map_err(Failure::from);
         return args.sets.iter().map(load).collect();
     }
     let mut all = Vec::new();

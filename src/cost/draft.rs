@@ -84,6 +84,12 @@ impl Draft {
         Self { model: Arc::new(head), weight_dtype: Dtype::Bf16, shares }
     }
 
+    /// Whether it is part of the model it drafts for, or made for it: of no use without its embeddings.
+    #[must_use]
+    pub const fn is_a_head(&self) -> bool {
+        !matches!(self.shares, Shares::Nothing)
+    }
+
     /// Its weights on one of `tp` GPUs.
     #[must_use]
     pub fn weight_bytes(&self, tp: u32) -> Bytes {

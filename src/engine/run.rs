@@ -65,7 +65,10 @@ pub struct RunEnd {
 /// Why a run could not go on.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum EngineError {
-    #[error("simulated time ran past the clock's 584 years; a rate or a step time is out of all proportion")]
+    #[error(
+        "simulated time ran past the clock's 584 years: run.requests at the rate of arrivals, think_time_s or a \
+         service time is out of all proportion"
+    )]
     ClockExhausted,
     #[error(
         "a user's whole cycle takes no time at {0} s: give think_time_s, a service time above 0, or run.requests"

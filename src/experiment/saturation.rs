@@ -8,6 +8,10 @@
 //! The load that saturates is a Poisson stream somewhat above what a burst of everything at once is served
 //! at. The burst alone would do for a single server; a batcher whose requests all start together, and all
 //! are of one length, prefills and decodes in lockstep, which is slower than the mix it has in service.
+//!
+//! A replica that never runs dry completes what it completes wherever its requests come from, so that the
+//! throughputs of saturated replicas add up: of a fleet one replica is simulated, and multiplied. (A burst over
+//! the whole fleet lasts as long as its slowest replica; what is a quarter above that saturates no longer.)
 
 use std::sync::Arc;
 
@@ -22,6 +26,8 @@ use crate::workload::{Arrivals, Workload};
 /// The most requests of a saturated run of one replica, and the fewest that say anything.
 const MOST: u64 = 20_000;
 const FEWEST: u64 = 2_000;
+/// The one replica of a fleet runs as many times as long as there are replicas, up to this.
+const MOST_TIMES: u32 = 8;
 /// Replications unless one was asked for, which has no interval: that of two or three is too wide to decide.
 const FEWEST_REPLICATIONS: u32 = 5;
 /// How far above the throughput of a burst the saturating load is.
@@ -34,7 +40,7 @@ pub struct Saturation {
     pub completed_per_s: Estimate,
     /// That of each replication, in order.
     pub by_replication: Vec<f64>,
-    /// The runs behind it.
+    /// The runs behind it, of one replica.
     pub point: Point,
 }
 
@@ -53,14 +59,18 @@ pub fn saturate(scenario: &Scenario) -> Result<Option<Saturation>, EngineError> 
             (seconds * scenario.workload.arrivals.mean_rate_per_s().unwrap_or(0.0)) as u64
         }
     };
-    let requests = asked.clamp(FEWEST, MOST) * u64::from(scenario.system.replicas);
-    let burst = run_once(&with_load(scenario, Arrivals::AllAtOnce, requests, RunMode::Benchmark), 0)?;
+    let replicas = scenario.system.replicas;
+    let mut one = scenario.clone();
+    one.system.replicas = 1;
+    one.gpus = scenario.gpus / replicas;
+    let requests = asked.clamp(FEWEST, MOST) * u64::from(replicas.min(MOST_TIMES));
+    let burst = run_once(&with_load(&one, Arrivals::AllAtOnce, requests, RunMode::Benchmark), 0)?;
     let rate_per_s = OVERLOAD * burst.all.completed_per_s;
     // A rate that is not a rate: nothing completed.
     if !(rate_per_s > 0.0 && rate_per_s.is_finite()) {
         return Ok(None);
     }
-    let mut overloaded = with_load(scenario, Arrivals::Poisson { rate_per_s }, requests, RunMode::Steady);
+    let mut overloaded = with_load(&one, Arrivals::Poisson { rate_per_s }, requests, RunMode::Steady);
     // The first half fills the system, the second is measured.
     overloaded.run.warmup = Warmup::Seconds(0.5 * requests as f64 / rate_per_s);
     let replications = match scenario.run.replications {
@@ -68,7 +78,7 @@ pub fn saturate(scenario: &Scenario) -> Result<Option<Saturation>, EngineError> 
         asked => asked.max(FEWEST_REPLICATIONS),
     };
     let runs = replicate(&overloaded, Vec::new(), replications)?;
-    let rates: Vec<f64> = runs.iter().map(|run| run.all.completed_per_s).collect();
+    let rates: Vec<f64> = runs.iter().map(|run| f64::from(replicas) * run.all.completed_per_s).collect();
     let Some(completed_per_s) = Estimate::of(&rates) else {
         return Ok(None);
     };

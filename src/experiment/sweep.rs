@@ -5,11 +5,12 @@
 //! at the end; results are folded in grid order, so that they do not depend on the number of threads.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::combinations::{Combination, read_combinations};
-use super::journal::{Journal, JournalError, fnv1a64};
+use super::journal::{Journal, JournalError, Start, fnv1a64};
 use super::point::Point;
 use super::precision::{Precision, Reached, refine};
 use super::reading::{CurveReading, read_curve};
@@ -52,8 +53,8 @@ pub struct SweepResult {
     pub combinations: Vec<Combination>,
     /// How precise every point became, where a precision was asked for.
     pub reached: Vec<Reached>,
-    /// Why not all finished points were kept in the journal.
-    pub journal_fault: Option<String>,
+    /// Where finished points were kept, still open: whoever has the result removes it once that is kept.
+    pub journal: Option<Arc<Journal>>,
 }
 
 /// Why a sweep could not be done.
@@ -89,10 +90,10 @@ pub struct SweepPlan<'a> {
 #[derive(Clone, Copy)]
 pub struct Journalling<'a> {
     pub path: &'a Path,
-    /// Goes on with the points that are there already.
-    pub resume: bool,
-    /// Told how many of how many points are there, before anything runs.
-    pub on_open: &'a (dyn Fn(usize, usize) + Sync),
+    /// What is done with the points that are there already.
+    pub start: Start,
+    /// Told of the open journal and of how many points there are, before anything runs.
+    pub on_open: &'a (dyn Fn(&Journal, usize) + Sync),
 }
 
 /// Runs the grid that the document's `[sweep]` table describes.
@@ -111,7 +112,7 @@ pub fn sweep(
 /// As [`sweep`], to a precision and with a journal.
 ///
 /// # Errors
-/// As [`sweep`]; and a journal that cannot be used, with [`Journalling::resume`] one of another sweep.
+/// As [`sweep`]; and a journal that cannot be used ([`JournalError`]).
 pub fn sweep_as(
     document: &Document,
     catalog: &Catalog,
@@ -159,8 +160,8 @@ pub fn sweep_as(
     };
     let axes: Vec<String> = axes.into_iter().map(|axis| axis.key).collect();
     let combinations = read_combinations(&axes, &points)?;
-    let journal_fault = journal.and_then(|journal| journal.fault()).map(|fault| fault.to_string());
-    Ok(SweepResult { base, axes, points, unfit, reading, combinations, reached, journal_fault })
+    let journal = journal.map(Arc::new);
+    Ok(SweepResult { base, axes, points, unfit, reading, combinations, reached, journal })
 }
 
 /// How many points the axes make.
@@ -221,9 +222,8 @@ fn open(
     // The resolved scenario holds what was read from other files: calibration, traces.
     let sweep = format!("{}\n{precision:?}\n{coordinates:?}\n{base:?}", document.text());
     let sweep = fnv1a64(sweep.as_bytes());
-    let journal =
-        if how.resume { Journal::resume(how.path, sweep) } else { Journal::begin(how.path, sweep) }?;
-    (how.on_open)(journal.finished(), scenarios.len());
+    let journal = Journal::open(how.path, sweep, how.start)?;
+    (how.on_open)(&journal, scenarios.len());
     Ok(journal)
 }
 

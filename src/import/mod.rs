@@ -41,6 +41,7 @@ pub use point::{
     Arrival, LatencyStats, LengthKind, LoadPoint, MeasuredAt, MeasuredRequest, ServerFacts, TokenLengths,
 };
 
+use crate::disk;
 use crate::workload::trace::{self, Trace};
 use format::{Content, Recognised};
 
@@ -148,8 +149,7 @@ pub fn import_path(path: &Path, forced: Option<Format>) -> Result<Imported, Impo
     if path.is_dir() {
         return vllm_sweep::read(path);
     }
-    let bytes =
-        std::fs::read(path).map_err(|source| ImportError::Read { path: path.to_path_buf(), source })?;
+    let bytes = disk::read(path).map_err(|source| ImportError::Read { path: path.to_path_buf(), source })?;
     let name = path.display().to_string();
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -12,6 +12,7 @@ use super::numbers::small_count;
 use super::point::ServerFacts;
 use super::tree::{At, Node};
 use super::{Format, Imported, check, vllm_bench};
+use crate::disk;
 
 pub(super) fn read(folder: &Path) -> Result<Imported, ImportError> {
     let name = folder.display().to_string();
@@ -24,7 +25,7 @@ pub(super) fn read(folder: &Path) -> Result<Imported, ImportError> {
     let mut into = Imported::new(&name, Format::VllmSweep, why);
     for path in files {
         let text =
-            fs::read_to_string(&path).map_err(|source| ImportError::Read { path: path.clone(), source })?;
+            disk::read_to_string(&path).map_err(|source| ImportError::Read { path: path.clone(), source })?;
         let file = path.display().to_string();
         let node = Node::json(&file, &text)?;
         let before = into.points.len();

@@ -243,14 +243,22 @@ impl Slice for Segment {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bin {
     pub in_flight: u128,
+    /// What of it was refused when it came out of the front end.
+    pub refused: u128,
     pub running: u128,
     pub waiting: u128,
     pub blocks: u128,
     pub completed: u64,
+    /// Without those that are refused.
     pub offered: u64,
 }
 
 impl Bin {
+    /// In flight and not on the way to being refused.
+    pub fn admitted(&self) -> u128 {
+        self.in_flight - self.refused
+    }
+
     #[inline]
     fn add(&mut self, integrals: &Integrals) {
         self.running += integrals.running;
@@ -262,6 +270,7 @@ impl Bin {
 impl Slice for Bin {
     fn absorb(&mut self, later: Self) {
         self.in_flight += later.in_flight;
+        self.refused += later.refused;
         self.running += later.running;
         self.waiting += later.waiting;
         self.blocks += later.blocks;
@@ -352,6 +361,9 @@ impl Observer for Recorder {
     fn rejected(&mut self, now: SimTime, request: &Request, reason: Rejection) {
         self.advance(now);
         self.in_flight -= 1;
+        // Its way through the front end is no backlog, and it is not missing from what is completed.
+        self.bins.spread(request.send, now, |bin, nanos| bin.refused += u128::from(nanos));
+        self.bins.at(request.send).offered -= 1;
         match reason {
             Rejection::TooLong => self.rejected_too_long += 1,
             Rejection::QueueFull => self.rejected_queue_full += 1,

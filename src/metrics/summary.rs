@@ -152,13 +152,13 @@ impl Recorder {
         }
         let mean = |bins: &[(u64, u64, &Bin)]| {
             let ns: u64 = bins.iter().map(|(_, span, _)| span).sum();
-            bins.iter().map(|(_, _, bin)| bin.in_flight).sum::<u128>() as f64 / ns as f64
+            bins.iter().map(|(_, _, bin)| bin.admitted()).sum::<u128>() as f64 / ns as f64
         };
         let (first, last) = bins.split_at(half);
         let offered: u64 = last.iter().map(|(_, _, bin)| bin.offered).sum();
         let completed: u64 = last.iter().map(|(_, _, bin)| bin.completed).sum();
         let levels: Vec<f64> =
-            last.iter().map(|(_, span, bin)| bin.in_flight as f64 / *span as f64).collect();
+            last.iter().map(|(_, span, bin)| bin.admitted() as f64 / *span as f64).collect();
         let times: Vec<f64> = last.iter().map(|(start, ..)| *start as f64 / NANOS_PER_SEC).collect();
         let batch = (levels.len() / 8).max(1);
         let whole = mean(&bins);

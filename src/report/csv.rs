@@ -1,6 +1,6 @@
 //! `curve.csv`: one row per load point, units in the column names, an empty cell where a value is withheld.
 
-use super::points::{Values, columns};
+use super::points::{Column, Values, columns};
 use crate::experiment::Point;
 
 /// Digits of a simulated value: the last is a ten-thousandth of a per cent, far below any interval.
@@ -11,10 +11,17 @@ const DIGITS: usize = 7;
 /// # Errors
 /// Never for want of data; only if the writer fails.
 pub fn points(axes: &[String], points: &[Point]) -> Result<Vec<u8>, ::csv::Error> {
-    let columns = columns(axes, points);
+    table(&columns(axes, points))
+}
+
+/// The columns as CSV, a header first.
+///
+/// # Errors
+/// As [`points`].
+pub fn table(columns: &[Column]) -> Result<Vec<u8>, ::csv::Error> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(columns.iter().map(|column| &column.name))?;
-    for row in 0..points.len() {
+    for row in 0..columns.first().map_or(0, |column| column.values.len()) {
         writer.write_record(columns.iter().map(|column| cell(&column.values, row)))?;
     }
     writer.into_inner().map_err(|error| ::csv::Error::from(error.into_error()))

@@ -18,6 +18,7 @@ use crate::experiment::plan::Plan;
 use crate::experiment::{Point, SweepResult};
 use crate::report;
 use crate::report::chart::{self, Named, PaintError, Picture};
+use crate::report::rank::{Ranked, ranked_columns};
 use crate::report::validation::{self, SetErrors};
 use crate::report::{csv, json, parquet, provenance};
 use crate::scenario::Scenario;
@@ -59,21 +60,23 @@ pub fn write_run(dir: &Path, point: &Point, origin: Origin) -> Result<Vec<String
     staged.finish(&point.scenario, origin)
 }
 
-/// As [`write_run`], for a sweep; `curve.parquet` too if that is wanted.
+/// As [`write_run`], for a sweep and its best points; `curve.parquet` too if that is wanted.
 ///
 /// # Errors
 /// As [`write_run`].
 pub fn write_sweep(
     dir: &Path,
     result: &SweepResult,
+    ranked: &Ranked,
     with_parquet: bool,
     origin: Origin,
 ) -> Result<Vec<String>, WriteError> {
     let mut staged = Staged::new(dir)?;
-    staged.text("summary.json", json::sweep(result)?.as_bytes())?;
-    staged.text("curve.csv", &csv::points(&result.axes, &result.points)?)?;
+    staged.text("summary.json", json::sweep(result, ranked)?.as_bytes())?;
+    let columns = ranked_columns(result, ranked);
+    staged.text("curve.csv", &csv::table(&columns)?)?;
     if with_parquet {
-        staged.text("curve.parquet", &parquet::points(&result.axes, &result.points)?)?;
+        staged.text("curve.parquet", &parquet::table(&columns)?)?;
     }
     staged.charts(&chart::of_sweep(result))?;
     staged.finish(&result.base, origin)

@@ -9,22 +9,20 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::types::Type;
 
-use super::points::{Column, Values, columns};
-use crate::experiment::Point;
+use super::points::{Column, Values};
 
-/// The points as a Parquet file with one row group.
+/// The columns as a Parquet file with one row group.
 ///
 /// # Errors
 /// Two columns of one name, or a writer that fails.
-pub fn points(axes: &[String], points: &[Point]) -> Result<Vec<u8>, ParquetError> {
-    let columns = columns(axes, points);
+pub fn table(columns: &[Column]) -> Result<Vec<u8>, ParquetError> {
     let fields = columns.iter().map(|column| field(column).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
     let schema = Type::group_type_builder("points").with_fields(fields).build()?;
     // The writer's name stands in the file: without its version, which would change the bytes.
     let properties = WriterProperties::builder().set_created_by("knee".to_owned()).build();
     let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
     let mut rows = writer.next_row_group()?;
-    for column in &columns {
+    for column in columns {
         match &column.values {
             Values::Simulated(values) | Values::Given(values) => {
                 write::<DoubleType>(&mut rows, values.iter().copied())?;

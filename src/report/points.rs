@@ -5,8 +5,8 @@ use crate::experiment::{Estimate, Point};
 use crate::metrics::{Group, Latency};
 use crate::report::fold::{self, Part};
 use crate::report::{format, money, reading};
-use crate::scenario::AxisValue;
-use crate::workload::Metric;
+use crate::scenario::{Axis, AxisValue, Scenario};
+use crate::workload::{Class, Metric};
 
 type Pick = fn(&Latency) -> f64;
 
@@ -51,6 +51,18 @@ pub enum Values {
 }
 
 impl Values {
+    /// Rows of the column.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "no column is asked whether it is empty")]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Simulated(values) | Self::Given(values) => values.len(),
+            Self::Whole(values) => values.len(),
+            Self::Text(values) => values.len(),
+            Self::Flag(values) => values.len(),
+        }
+    }
+
     /// As numbers, if they are.
     #[must_use]
     pub fn numbers(&self) -> Option<Vec<Option<f64>>> {
@@ -69,36 +81,18 @@ pub fn columns(axes: &[String], points: &[Point]) -> Vec<Column> {
     for (position, axis) in axes.iter().enumerate() {
         table.columns.push(Column { name: axis.clone(), values: axis_values(points, position) });
     }
-    for (name, rate) in RATES {
-        table.simulated(name, |point| fold::group_value(point, Part::All, rate));
-    }
-    table.simulated("in_flight", |point| {
-        fold::over_runs(point, |run| run.in_flight).filter(|_| fold::shows_latency(point))
-    });
-    table.simulated("kv_use", fold::kv_use);
-    table.simulated("busy", |point| fold::replica_mean(point, |replica| replica.busy));
-    table.latencies("", Part::All);
-    table.simulated("growth_per_s", |point| point.stability.growth_per_s);
-    table.whole("replications", |point| point.runs.len() as u64);
-    table.whole("completed", |point| fold::total(point, |run| run.all.completed));
-    table.whole("rejected", |point| fold::total(point, |run| run.all.rejected));
-    table.text("slo", |point| reading::slo_key(&point.slo).map(str::to_owned));
-    table.text("state", |point| Some(reading::verdict_key(point.stability.verdict).to_owned()));
-    let refused = points.iter().map(|point| Some(fold::refused_share(point))).collect();
-    table.push("refused_share", Values::Simulated(refused));
-    table.whole("gpus", |point| u64::from(point.scenario.gpus));
-    table.whole("replicas", |point| u64::from(point.scenario.system.replicas));
-    let price = |point: &Point| money::price(&point.scenario).map(|price| price.usd_per_gpu_hour);
-    table.push("usd_per_gpu_hour", Values::Given(points.iter().map(price).collect()));
-    table.simulated("usd_per_million_output_tokens", money::usd_per_million);
-    for (position, class) in class_names(points).iter().enumerate() {
-        for (name, rate) in CLASS_RATES {
-            let of_class = |point: &Point| fold::group_value(point, Part::Class(position), rate);
-            table.simulated(&format!("{class}_{name}"), of_class);
-        }
-        table.latencies(&format!("{class}_"), Part::Class(position));
-    }
+    table.quantities(points.first().map_or(&[][..], |point| &point.scenario.workload.classes));
     table.columns
+}
+
+/// The names of the columns of numbers that a sweep over `axes` will have; `scenario` is any of its points.
+pub(super) fn number_names(axes: &[Axis], scenario: &Scenario) -> Vec<String> {
+    let is_number = |axis: &&Axis| axis.values.iter().all(|value| crate::experiment::number(value).is_some());
+    let of_axes = axes.iter().filter(is_number).map(|axis| axis.key.clone());
+    let mut table = Table { points: &[], columns: Vec::new() };
+    table.quantities(&scenario.workload.classes);
+    let numbers = table.columns.into_iter().filter(|column| column.values.numbers().is_some());
+    of_axes.chain(numbers.map(|column| column.name)).collect()
 }
 
 struct Table<'a> {
@@ -107,6 +101,39 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
+    /// Everything but the axes.
+    fn quantities(&mut self, classes: &[Class]) {
+        for (name, rate) in RATES {
+            self.simulated(name, |point| fold::group_value(point, Part::All, rate));
+        }
+        self.simulated("in_flight", |point| {
+            fold::over_runs(point, |run| run.in_flight).filter(|_| fold::shows_latency(point))
+        });
+        self.simulated("kv_use", fold::kv_use);
+        self.simulated("busy", |point| fold::replica_mean(point, |replica| replica.busy));
+        self.latencies("", Part::All);
+        self.simulated("growth_per_s", |point| point.stability.growth_per_s);
+        self.whole("replications", |point| point.runs.len() as u64);
+        self.whole("completed", |point| fold::total(point, |run| run.all.completed));
+        self.whole("rejected", |point| fold::total(point, |run| run.all.rejected));
+        self.text("slo", |point| reading::slo_key(&point.slo).map(str::to_owned));
+        self.text("state", |point| Some(reading::verdict_key(point.stability.verdict).to_owned()));
+        let refused = self.points.iter().map(|point| Some(fold::refused_share(point))).collect();
+        self.push("refused_share", Values::Simulated(refused));
+        self.whole("gpus", |point| u64::from(point.scenario.gpus));
+        self.whole("replicas", |point| u64::from(point.scenario.system.replicas));
+        let price = |point: &Point| money::price(&point.scenario).map(|price| price.usd_per_gpu_hour);
+        self.push("usd_per_gpu_hour", Values::Given(self.points.iter().map(price).collect()));
+        self.simulated("usd_per_million_output_tokens", money::usd_per_million);
+        for (position, class) in class_names(classes).iter().enumerate() {
+            for (name, rate) in CLASS_RATES {
+                let of_class = |point: &Point| fold::group_value(point, Part::Class(position), rate);
+                self.simulated(&format!("{class}_{name}"), of_class);
+            }
+            self.latencies(&format!("{class}_"), Part::Class(position));
+        }
+    }
+
     fn push(&mut self, name: &str, values: Values) {
         self.columns.push(Column { name: name.to_owned(), values });
     }
@@ -174,8 +201,7 @@ fn text(value: &AxisValue) -> String {
 }
 
 /// The classes that have columns of their own: none where there is but one.
-fn class_names(points: &[Point]) -> Vec<String> {
-    let classes = points.first().map_or(&[][..], |point| &point.scenario.workload.classes);
+fn class_names(classes: &[Class]) -> Vec<String> {
     if classes.len() < 2 {
         return Vec::new();
     }

@@ -13,6 +13,7 @@ use super::overrides::{self, Override};
 use super::problem::{Problem, ScenarioErrors, Source, nearest};
 use super::{Axis, Scenario, SweepMode, read};
 use crate::catalog::Catalog;
+use crate::disk;
 
 /// The scenarios of the repository.
 static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
@@ -58,6 +59,18 @@ impl Document {
             }
             None => Err(ScenarioErrors::without_place(not_found(name_or_path, stem))),
         }
+    }
+
+    /// The measurement set at a path.
+    ///
+    /// # Errors
+    /// If there is none, if it cannot be read, if it is not TOML.
+    pub fn load_set(path: &Path) -> Result<Self, ScenarioErrors> {
+        let text = disk::read_to_string(path).map_err(|error| {
+            let message = format!("cannot read the measurement set {}: {error}", path.display());
+            ScenarioErrors::without_place(Problem::new(None, message))
+        })?;
+        Self::parse(&text, Some(path))
     }
 
     /// The scenario written in `text`. Relative paths in it are relative to the folder of `path`, or to

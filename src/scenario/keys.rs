@@ -108,7 +108,7 @@ impl Range {
         above && value <= self.max
     }
 
-    /// Such as "a number above 0".
+    /// Such as "a number above 0"; the largest number that can be written is left out.
     #[must_use]
     pub fn describe(&self) -> String {
         let Self { min, open, max } = self;
@@ -122,6 +122,21 @@ impl Range {
 }
 
 impl Kind {
+    /// As [`Kind::describe`], for a `value` that is refused: where it is too large, with the largest there is.
+    #[must_use]
+    pub fn describe_to(&self, value: Option<f64>) -> String {
+        let (words, max) = match self {
+            Self::Number(range) | Self::NumberOr(_, range) => (self.describe(), range.max),
+            Self::Integer { max, .. } | Self::IntegerOr(_, _, max) => (self.describe(), *max as f64),
+            _ => return self.describe(),
+        };
+        let is_told = max < LARGEST;
+        match value {
+            Some(value) if value > max && !is_told => format!("{words} and at most {max}"),
+            _ => words,
+        }
+    }
+
     /// Such as "a whole number of at least 1".
     #[must_use]
     pub fn describe(&self) -> String {
@@ -178,8 +193,10 @@ impl Fallback {
     }
 }
 
+const LARGEST_INTEGER: i64 = 1_000_000_000;
+
 fn integers(min: i64, max: i64) -> String {
-    if max >= 1_000_000_000 {
+    if max >= LARGEST_INTEGER {
         format!("a whole number of at least {min}")
     } else {
         format!("a whole number from {min} to {max}")

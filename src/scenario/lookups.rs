@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::catalog::{Catalog, CatalogError, Dtype, EngineDefaults, Hardware, Model, Profile, Weights};
+use crate::disk;
 use crate::units::Tokens;
 use crate::workload::{Trace, TraceError, parse_pairs, parse_quantiles, trace};
 
@@ -113,6 +114,6 @@ fn parsed<T>(
     parse: impl Fn(&str, &str) -> Result<T, TraceError>,
 ) -> Result<Arc<T>, String> {
     let text =
-        std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        disk::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     parse(name, &text).map(Arc::new).map_err(|error| error.to_string())
 }

@@ -26,7 +26,7 @@ use crate::workload::Workload;
 pub use document::{Document, scenario_names};
 pub use measurements::{MeasuredData, MeasuredPoint, Measurement, point_columns};
 pub use overrides::Override;
-pub use problem::{Problem, ScenarioErrors};
+pub use problem::{Problem, ScenarioErrors, nearest};
 pub use serving::{Serving, Speculative};
 
 /// A scenario with every name resolved, every default filled in and every value checked.

@@ -19,7 +19,17 @@ use super::problem::{Problem, ScenarioErrors, Source};
 pub struct Override {
     pub key: String,
     pub value: String,
-    from_sweep: bool,
+    written: Written,
+}
+
+/// Where a value was set, for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// `--set key=value`, or another option of that form.
+    Pair(&'static str),
+    /// An option of its own with the value: `--seed 7`.
+    Option(&'static str),
+    Sweep,
 }
 
 impl Override {
@@ -28,6 +38,14 @@ impl Override {
     /// # Errors
     /// If there is no `=` or nothing before it.
     pub fn parse(argument: &str) -> Result<Self, ScenarioErrors> {
+        Self::parse_of("--set", argument)
+    }
+
+    /// As [`Override::parse`], for another `option` of that form.
+    ///
+    /// # Errors
+    /// As [`Override::parse`].
+    pub fn parse_of(option: &'static str, argument: &str) -> Result<Self, ScenarioErrors> {
         let mut quoted = false;
         let equals = argument.find(|c| {
             quoted ^= c == '"';
@@ -35,18 +53,31 @@ impl Override {
         });
         match equals {
             Some(at) if !argument[..at].trim().is_empty() => {
-                Ok(Self::new(argument[..at].trim(), argument[at + 1..].trim()))
+                Ok(Self::pair(option, argument[..at].trim(), argument[at + 1..].trim()))
             }
             _ => {
-                let problem = Problem::new(None, format!("`--set {argument}` is not `key=value`"));
-                Err(ScenarioErrors::without_place(problem.help("such as `--set engine.max_num_seqs=64`")))
+                let problem = Problem::new(None, format!("`{option} {argument}` is not `key=value`"));
+                let help = format!("such as `{option} engine.max_num_seqs=64`");
+                Err(ScenarioErrors::without_place(problem.help(help)))
             }
         }
     }
 
     #[must_use]
     pub fn new(key: &str, value: &str) -> Self {
-        Self { key: key.to_owned(), value: value.to_owned(), from_sweep: false }
+        Self::pair("--set", key, value)
+    }
+
+    /// One that `option` set as `key=value`.
+    #[must_use]
+    pub fn pair(option: &'static str, key: &str, value: &str) -> Self {
+        Self { key: key.to_owned(), value: value.to_owned(), written: Written::Pair(option) }
+    }
+
+    /// One that an `option` of its own set, such as `--seed 7`.
+    #[must_use]
+    pub fn option(option: &'static str, key: &str, value: &str) -> Self {
+        Self { key: key.to_owned(), value: value.to_owned(), written: Written::Option(option) }
     }
 
     /// One value of a sweep's axis.
@@ -59,24 +90,29 @@ impl Override {
             AxisValue::Text(value) => toml::Value::String(value.clone()).to_string(),
             AxisValue::Bool(value) => value.to_string(),
         };
-        Self { key: key.to_owned(), value, from_sweep: true }
+        Self { key: key.to_owned(), value, written: Written::Sweep }
     }
 
-    /// What problems in it point into, and where in that text the key and the value start.
-    fn source(&self) -> (Source, usize, usize) {
-        let (origin, prefix, equals) =
-            if self.from_sweep { ("a point of [sweep]", "", " = ") } else { ("command line", "--set ", "=") };
-        let text = format!("{prefix}{}{equals}{}", self.key, self.value);
-        let source =
-            Source { origin: origin.to_owned(), text: Arc::from(text), is_command_line: !self.from_sweep };
-        (source, prefix.len(), prefix.len() + self.key.len() + equals.len())
+    /// What problems in it point into, and where in that text the key and the value stand.
+    fn source(&self) -> (Source, std::ops::Range<usize>, usize) {
+        let (prefix, key, between) = match self.written {
+            Written::Pair(option) => (format!("{option} "), self.key.as_str(), "="),
+            Written::Option(option) => (String::new(), option, " "),
+            Written::Sweep => (String::new(), self.key.as_str(), " = "),
+        };
+        let is_command_line = self.written != Written::Sweep;
+        let origin = if is_command_line { "command line" } else { "a point of [sweep]" };
+        let text = format!("{prefix}{key}{between}{}", self.value);
+        let source = Source { origin: origin.to_owned(), text: Arc::from(text), is_command_line };
+        let key_at = prefix.len()..prefix.len() + key.len();
+        (source, key_at.clone(), key_at.end + between.len())
     }
 }
 
 /// Writes `change` into `root` and its text into `sources`.
 pub(super) fn apply(root: &mut Node, sources: &mut Vec<Source>, change: &Override) -> Result<(), Problem> {
     let (source, key_at, value_at) = change.source();
-    let key_span = Span { source: sources.len(), start: key_at, end: key_at + change.key.len() };
+    let key_span = Span { source: sources.len(), start: key_at.start, end: key_at.end };
     let origin = Origin { source: sources.len(), shift: value_at };
     sources.push(source);
     let value = match DeValue::parse(&change.value) {

@@ -151,7 +151,8 @@ impl fmt::Display for ScenarioErrors {
 impl std::error::Error for ScenarioErrors {}
 
 /// The one of `candidates` that `word` was probably meant to be.
-pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A third of the letters may be wrong; a word of one or two letters is like every other.
     let allowed = word.chars().count().div_ceil(3).min(6);
     let mut ranked: Vec<(usize, &str)> =

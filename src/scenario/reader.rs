@@ -147,7 +147,12 @@ impl<'d> Reader<'d> {
     }
 
     fn impossible(&mut self, path: &str, kind: &Kind, node: &Node) {
-        let label = format!("found {}, expected {}", node.describe(), kind.describe());
+        let value = match node.value {
+            Value::Integer(value) => Some(value as f64),
+            Value::Float(value) => Some(value),
+            _ => None,
+        };
+        let label = format!("found {}, expected {}", node.describe(), kind.describe_to(value));
         self.problem(Problem::new(node.span, format!("impossible value for `{path}`")).label(label));
     }
 

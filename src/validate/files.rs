@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use csv::StringRecord;
 
 use super::figure::Answer;
+use crate::disk;
 use crate::scenario::keys::Kind;
 use crate::scenario::{MeasuredPoint, point_columns};
 use crate::units::{SimSpan, SimTime};
@@ -44,11 +45,9 @@ struct Table {
 impl Table {
     fn read(file: &Path) -> Result<Self, MeasurementError> {
         let failed = |source| MeasurementError::Read { file: file.to_path_buf(), source };
-        let mut reader = csv::ReaderBuilder::new()
-            .comment(Some(b'#'))
-            .trim(csv::Trim::All)
-            .from_path(file)
-            .map_err(failed)?;
+        let bytes = disk::read(file).map_err(|error| failed(error.into()))?;
+        let mut reader =
+            csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(bytes.as_slice());
         let header = reader.headers().map_err(failed)?;
         let header = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
         let rows = reader.records().collect::<Result<Vec<_>, _>>().map_err(failed)?;

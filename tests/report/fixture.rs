@@ -204,7 +204,7 @@ pub fn sweep() -> SweepResult {
         unfit: Vec::new(),
         combinations: Vec::new(),
         reached: Vec::new(),
-        journal_fault: None,
+        journal: None,
         reading: Some(CurveReading {
             load_unit: "req/s",
             capacity: Some(SloCapacity {

@@ -130,7 +130,8 @@ fn a_grid_states_no_swept_quantity_as_fixed() {
     let text = table::sweep(&result, &Ranked::default(), Look::default());
     let header = text.lines().next().unwrap();
     assert!(header.contains("1 to 2 replicas"), "{header}");
-    let summary: serde_json::Value = serde_json::from_str(&json::sweep(&result).unwrap()).unwrap();
+    let summary: serde_json::Value =
+        serde_json::from_str(&json::sweep(&result, &Ranked::default()).unwrap()).unwrap();
     assert!(summary.get("replicas").is_none() && summary.get("gpus").is_none());
     assert_eq!(summary["model"], "llama-3.1-8b");
     assert_eq!(summary["interval_level"], 0.95);
@@ -194,7 +195,7 @@ fn one_replication_claims_no_confidence_and_refusals_have_words() {
 fn an_explanation_leaves_the_manifest_of_a_sweep_alone() {
     let dir = scratch("explain");
     let origin = files::Origin { command: "sweep", input: "name = \"x\"" };
-    files::write_sweep(&dir, &fixture::sweep(), false, origin).unwrap();
+    files::write_sweep(&dir, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
     let before = std::fs::read(dir.join("manifest.json")).unwrap();
     let picture = knee::report::explain::roofline(&fixture::scenario(12.0, RunMode::Steady)).unwrap();
     let names = files::write_roofline(&dir, picture).unwrap();
@@ -206,8 +207,8 @@ fn an_explanation_leaves_the_manifest_of_a_sweep_alone() {
 fn files_are_complete_and_the_same_every_time() {
     let (first, second) = (scratch("first"), scratch("second"));
     let origin = files::Origin { command: "sweep", input: "name = \"x\"" };
-    let names = files::write_sweep(&first, &fixture::sweep(), false, origin).unwrap();
-    files::write_sweep(&second, &fixture::sweep(), false, origin).unwrap();
+    let names = files::write_sweep(&first, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
+    files::write_sweep(&second, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
     for name in [
         "summary.json",
         "curve.csv",

@@ -94,3 +94,22 @@ fn axes_are_lists_or_ranges_and_their_points_resolve() {
         assert!(message.contains(words), "{axis}:\n{message}");
     }
 }
+
+#[test]
+fn problems_name_the_option_that_brought_them() {
+    let refused = |change: Override| {
+        let document = Document::parse(MINIMAL, None).unwrap().with_overrides(&[change]).unwrap();
+        document.scenario(&Catalog::new(None)).expect_err("it is wrong").render(false)
+    };
+    let text = refused(Override::pair("--vary", "engine.max_num_seq", "8"));
+    assert!(
+        text.contains("1 | --vary engine.max_num_seq=8") && text.contains("--> command line:1:8"),
+        "{text}"
+    );
+    let text = refused(Override::parse_of("--set-b", "run.requests=0").unwrap());
+    assert!(text.contains("1 | --set-b run.requests=0"), "{text}");
+    let text = refused(Override::option("--seed", "seed", "-1"));
+    assert!(text.contains("1 | --seed -1") && text.contains("--> command line:1:8"), "{text}");
+    let text = Override::parse_of("--set-a", "nonsense").unwrap_err().render(false);
+    assert!(text.contains("`--set-a nonsense` is not `key=value`"), "{text}");
+}

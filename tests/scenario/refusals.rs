@@ -45,9 +45,12 @@ fn pipelines_and_drafts_that_cannot_be() {
     assert!(refusal(MINIMAL, &[eagle, "engine.name=tensorrt-llm"]).contains("is built for vllm only"));
     let speculative = |table: &str| refusal(MINIMAL, &[&format!("engine.speculative_config={{ {table} }}")]);
     for (table, words) in [
-        ("method = \"mtp\", num_speculative_tokens = 1, mean_acceptance_length = 2.5", "expected at most 2"),
         (
-            "method = \"mtp\", num_speculative_tokens = 1, mean_acceptance_length = 0.5",
+            "method = \"eagle\", num_speculative_tokens = 1, mean_acceptance_length = 2.5",
+            "expected at most 2",
+        ),
+        (
+            "method = \"eagle\", num_speculative_tokens = 1, mean_acceptance_length = 0.5",
             "a number of at least 1",
         ),
         (
@@ -364,4 +367,96 @@ fn experts_are_divided_evenly() {
     let spread = scenario(MINIMAL, &many);
     assert!(spread.warnings.iter().any(|warning| warning.contains("busiest GPU")), "{:?}", spread.warnings);
     scenario(MINIMAL, &[&many[..], &["engine.enable_expert_parallel=false"]].concat());
+}
+
+#[test]
+fn a_value_beyond_the_largest_is_told_the_largest() {
+    let large = refusal(MINIMAL, &["run.requests=2000000000"]);
+    assert!(large.contains("a whole number of at least 1 and at most 1000000000"), "{large}");
+    let fast = refusal(MINIMAL, &["arrivals.poisson.rate_per_s=2e9"]);
+    assert!(fast.contains("a number above 0 and at most 1000000000"), "{fast}");
+}
+
+#[test]
+fn a_run_that_outlasts_the_clock_names_its_key() {
+    let slow = ["arrivals.poisson.rate_per_s=1e-9", "run.requests=200"];
+    let text = refusal(MINIMAL, &slow);
+    // 200 requests, 1e9 s apart, of 31,557,600 s a year.
+    assert!(text.contains("run.requests = 200 at 0.000000001 req/s take 6338 years"), "{text}");
+    assert!(text.contains("expected at most 18 requests at this rate"), "{text}");
+}
+
+#[test]
+fn a_warm_up_where_the_whole_run_is_reported() {
+    for load in ["arrivals.all_at_once=true", "run.mode=benchmark"] {
+        let text = refusal(MINIMAL, &[load, "run.warmup=10"]);
+        assert!(text.contains("a warm-up in mode \"benchmark\", which reports the whole run"), "{text}");
+        scenario(MINIMAL, &[load, "run.warmup=auto"]);
+        scenario(MINIMAL, &[load, "run.warmup=0"]);
+    }
+    scenario(MINIMAL, &["run.warmup=10"]);
+}
+
+#[test]
+fn what_does_not_fit_is_what_is_blamed() {
+    let draft = |name: &str| {
+        format!(
+            "engine.speculative_config={{ method = \"draft_model\", model = \"{name}\", \
+             num_speculative_tokens = 3, mean_acceptance_length = 2 }}"
+        )
+    };
+    let text = refusal(MINIMAL, &["model.name=qwen3-8b", &draft("qwen3-32b")]);
+    assert!(
+        text.contains("qwen3-8b fits, but not together with its draft model qwen3-32b in bf16"),
+        "{text}"
+    );
+    let text = refusal(MINIMAL, &["model.name=qwen3-32b", "hardware.gpu=l4", &draft("qwen3-8b")]);
+    assert!(text.contains("qwen3-32b in bf16 does not fit"), "{text}");
+    scenario(MINIMAL, &["model.name=qwen3-32b", &draft("qwen3-0.6b")]);
+
+    // vLLM keeps a block for itself: one block holds nobody, two hold one.
+    let text = refusal(MINIMAL, &["engine.num_gpu_blocks_override=1"]);
+    assert!(
+        text.contains("leaves no KV block for a request") && text.contains("expected at least 2"),
+        "{text}"
+    );
+    scenario(MINIMAL, &["engine.num_gpu_blocks_override=2"]);
+    // Of 79.2 GiB a fifth is hardly more than the weights: room for small blocks alone.
+    let tight = ["engine.gpu_memory_utilization=0.2115", "engine.version=0.23", "engine.max_num_seqs=256"];
+    let text = refusal(MINIMAL, &[&tight[..], &["engine.block_size=4096"]].concat());
+    assert!(text.contains("a block of 4096 tokens takes 0.50 GiB"), "{text}");
+    scenario(MINIMAL, &[&tight[..], &["engine.block_size=16"]].concat());
+}
+
+#[test]
+fn speculation_that_the_model_or_the_version_does_not_have() {
+    let with = |method: &str| {
+        format!(
+            "engine.speculative_config={{ method = \"{method}\", num_speculative_tokens = 1, \
+             mean_acceptance_length = 1.5 }}"
+        )
+    };
+    let text = refusal(MINIMAL, &[&with("mtp")]);
+    assert!(text.contains("llama-3.1-8b has no layer for multi-token prediction"), "{text}");
+    let deepseek = [
+        "model.name=deepseek-v3",
+        "hardware.gpu=h200-sxm",
+        "engine.tensor_parallel_size=8",
+        "engine.version=0.9",
+    ];
+    scenario(MINIMAL, &[&deepseek[..], &[&with("mtp")]].concat());
+    let old = "engine.version=0.8";
+    for method in ["mtp", "eagle3"] {
+        let text = refusal(MINIMAL, &[&deepseek[..], &[&with(method), old]].concat());
+        assert!(text.contains(&format!("vllm 0.8 does not take method = \"{method}\"")), "{text}");
+        assert!(text.contains("from 0.9 on"), "{text}");
+    }
+    for method in ["ngram", "eagle"] {
+        scenario(MINIMAL, &[&with(method), old]);
+    }
+    let draft = "engine.speculative_config={ method = \"draft_model\", model = \"qwen3-0.6b\", \
+                 num_speculative_tokens = 1, mean_acceptance_length = 1.5 }";
+    let text = refusal(MINIMAL, &["model.name=qwen3-8b", draft, "engine.version=0.13"]);
+    assert!(text.contains("vllm 0.13 does not take method = \"draft_model\""), "{text}");
+    scenario(MINIMAL, &["model.name=qwen3-8b", draft, "engine.version=0.14"]);
 }

@@ -75,3 +75,23 @@ fn designs_that_cannot_be_are_refused() {
         assert!(message.contains(words), "{sets:?}: {message}");
     }
 }
+
+#[test]
+fn a_combination_is_not_run_twice() {
+    let axes = |sweep: &str| {
+        let changes = [Override::parse(&format!("sweep={{{sweep}}}")).unwrap()];
+        Document::parse(MINIMAL, None).unwrap().with_overrides(&changes).unwrap().axes()
+    };
+    for sweep in [
+        "\"engine.max_num_seqs\"=[8,16,8]",
+        "\"arrivals.poisson.rate_per_s\"=[1,2,1.0]",
+        "\"deployment.router\"=[\"random\",\"random\"]",
+        "\"engine.max_num_seqs\"={values=[8,8]}",
+    ] {
+        let text = axes(sweep).expect_err("a value twice").render(false);
+        assert!(text.contains("has a value twice"), "{text}");
+    }
+    // Together with others a value may come again.
+    let zipped = "mode=\"zip\",\"engine.max_num_seqs\"=[8,8],\"deployment.replicas\"=[1,2]";
+    assert_eq!(axes(zipped).unwrap().0[0].values.len(), 2);
+}

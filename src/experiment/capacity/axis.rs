@@ -43,7 +43,7 @@ impl LoadAxis {
             (Some(key), Some((own, start))) if key == own => (own, start),
             (Some(key), _) => (key.to_owned(), 1.0),
             (None, Some(own)) => own,
-            (None, None) => return Err(CapacityError::NoLoad),
+            (None, None) => return Err(no_load(&base.workload.arrivals)),
         };
         let unit = match load_unit(&key) {
             Some(unit) => unit.to_owned(),
@@ -90,6 +90,20 @@ impl LoadAxis {
     ) -> Result<Scenario, CapacityError> {
         scenario_with(document, catalog, &self.key, &self.value(load))
     }
+}
+
+/// Why arrivals have no load of their own.
+fn no_load(arrivals: &Arrivals) -> CapacityError {
+    let (what, such_as) = match arrivals {
+        Arrivals::Profile(_) => (
+            "their rate varies over time (`knee plan` sizes a fleet for such a load), so take one, its peak",
+            "",
+        ),
+        Arrivals::Mmpp(_) => ("their rate jumps between states", ", such as arrivals.mmpp.scale"),
+        Arrivals::Trace(_) => ("they are a recorded trace", ""),
+        _ => ("all requests come at once", ""),
+    };
+    CapacityError::NoLoad { what, such_as }
 }
 
 fn scenario_with(

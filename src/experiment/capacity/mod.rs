@@ -17,7 +17,7 @@ use crate::engine::EngineError;
 use crate::experiment::point::Point;
 use crate::experiment::sweep::Progress;
 use crate::experiment::{Estimate, SloVerdict, binding};
-use crate::scenario::{Document, Scenario, ScenarioErrors};
+use crate::scenario::{Document, RunLength, Scenario, ScenarioErrors};
 
 pub use axis::LoadAxis;
 pub use band::Band;
@@ -68,10 +68,10 @@ pub enum CapacityError {
     )]
     NoObjectives,
     #[error(
-        "the scenario's arrivals are a fixed load (a trace, or all at once); set \
-         arrivals.poisson.rate_per_s, or name the key to search with --axis"
+        "the scenario's arrivals have no one load to search for: {what}; set arrivals.poisson.rate_per_s, or \
+         name the key to search with --axis{such_as}"
     )]
-    NoLoad,
+    NoLoad { what: &'static str, such_as: &'static str },
 }
 
 /// What the worst of it is called where no objective fails first.
@@ -96,6 +96,7 @@ pub fn capacity(
     let at = |load: f64| axis.scenario(document, catalog, load);
     let found = Search::new(&axis, &at, effort, base.run.replications, progress).run(None, true)?;
     let mut notes = found.notes.clone();
+    notes.extend(lengthened(document, &base, &found));
     let (estimate, objective) = estimate_of(&found, &axis);
     let failing = found.first_failing.and_then(|load| point_at(&found.points, load));
     let binding = failing.map(|point| match &point.slo {
@@ -128,6 +129,23 @@ pub fn capacity(
         band,
         levers,
         notes,
+    })
+}
+
+/// That runs were longer than the scenario says, if it does.
+fn lengthened(document: &Document, base: &Scenario, found: &Found) -> Option<String> {
+    let key = ["run.requests", "run.duration_s"].into_iter().find(|key| document.has(key))?;
+    let length = |scenario: &Scenario| match scenario.run.length {
+        RunLength::Requests(requests) => requests as f64,
+        RunLength::DurationS(seconds) => seconds,
+    };
+    let asked = length(base);
+    let longest = found.points.iter().map(|(_, point)| length(&point.scenario)).fold(asked, f64::max);
+    (longest > asked).then(|| {
+        format!(
+            "runs of {key} = {asked} are too short for the tails and fluctuations of this load; those here are \
+             of up to {longest}"
+        )
     })
 }
 

@@ -106,7 +106,7 @@ pub(super) fn resolve(
     }
     changes
         .extend(candidate.weight_dtype.iter().map(|dtype| Override::new("model.weight_dtype", &text(dtype))));
-    changes.extend(candidate.settings.iter().map(|(key, value)| Override::new(key, value)));
+    changes.extend(candidate.settings.iter().map(|(key, value)| Override::pair("--vary", key, value)));
     let document = basis.document.with_overrides(&changes)?;
     let scenario = match document.scenario(catalog) {
         Ok(scenario) => scenario,

@@ -338,8 +338,10 @@ fn check_without_candidates(
     catalog: &Catalog,
     basis: &Basis,
 ) -> Result<(), ScenarioErrors> {
-    let varied =
-        request.vary.iter().filter_map(|(key, values)| Some((key.as_str(), values.first()?.as_str())));
+    let varied = request
+        .vary
+        .iter()
+        .filter_map(|(key, values)| Some(Override::pair("--vary", key, values.first()?.as_str())));
     let stand_in = [
         ("model.name", "\"llama-3.1-8b\""),
         ("model.weight_dtype", "\"bf16\""),
@@ -348,7 +350,7 @@ fn check_without_candidates(
         ("engine.tensor_parallel_size", "1"),
     ];
     let changes: Vec<Override> =
-        stand_in.into_iter().chain(varied).map(|(key, value)| Override::new(key, value)).collect();
+        stand_in.into_iter().map(|(key, value)| Override::new(key, value)).chain(varied).collect();
     basis.document.with_overrides(&changes)?.scenario(catalog).map(|_| ())
 }
 

@@ -127,6 +127,25 @@ pub(super) fn shapes(scenario: &Scenario, server: &LlmServer) -> Vec<(String, St
     shapes
 }
 
+/// Tokens of a step that somebody gets: of its drafts those that are accepted, and the model's own.
+pub(super) fn kept_tokens(scenario: &Scenario, shape: &StepShape) -> f64 {
+    let speculative = scenario.serving.as_ref().and_then(|serving| serving.speculative.as_ref());
+    let Some(speculative) = speculative else {
+        return f64::from(shape.tokens);
+    };
+    // A prompt's last chunk samples one token, a decoding sequence one and its drafts.
+    let each = 1 + speculative.num_speculative_tokens;
+    let decoding = f64::from(shape.sampled / each);
+    let prompts = f64::from(shape.tokens) - decoding * f64::from(each);
+    decoding * speculative.mean_acceptance_length + prompts
+}
+
+/// Seconds from one step of this shape to the next, what drafts for it included.
+pub(super) fn whole_s(server: &LlmServer, shape: &StepShape) -> f64 {
+    let drafting = server.speculation.as_ref().map_or(0.0, |speculation| speculation.draft_s(shape, 1.0));
+    server.cost.terms(shape).total_s() + drafting
+}
+
 /// The shapes, term by term.
 pub(super) fn table(scenario: &Scenario, server: &LlmServer) -> Vec<String> {
     let mut header: Vec<String> = ["", "tokens", "step\nms"].map(String::from).to_vec();
@@ -140,7 +159,7 @@ pub(super) fn table(scenario: &Scenario, server: &LlmServer) -> Vec<String> {
         let step = terms.total_s();
         let mut row = vec![name, count(u64::from(shape.tokens)), number(step * 1e3)];
         row.extend(Resource::ALL.map(|resource| format!("{:.2}", resource.seconds(&terms) * 1e3)));
-        row.push(number(f64::from(shape.tokens) / step));
+        row.push(number(kept_tokens(scenario, &shape) / whole_s(server, &shape)));
         row.push(Resource::binding(&terms).name().to_owned());
         table.row(&row);
     }

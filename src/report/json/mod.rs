@@ -20,6 +20,7 @@ use point::{PointObject, point_object};
 
 use crate::experiment::{LEVEL, Point, SweepResult};
 use crate::report::money::{self, Price};
+use crate::report::rank::Ranked;
 use crate::report::{provenance, reading};
 use crate::scenario::{AxisValue, Scenario, Serving};
 
@@ -133,6 +134,12 @@ struct SweepPoint {
     replicas: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<Price>,
+    /// 1 is the best of those that `--top` asked for; the others have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank: Option<usize>,
+    /// Whether no other point beats it in all of what `--pareto` named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pareto: Option<bool>,
     #[serde(flatten)]
     point: PointObject,
 }
@@ -151,16 +158,18 @@ pub fn run(point: &Point) -> Result<String, serde_json::Error> {
     })
 }
 
-/// `summary.json` of a sweep.
+/// `summary.json` of a sweep and its best points.
 ///
 /// # Errors
 /// As [`run`].
-pub fn sweep(result: &SweepResult) -> Result<String, serde_json::Error> {
-    let points = result.points.iter().map(|point| SweepPoint {
+pub fn sweep(result: &SweepResult, ranked: &Ranked) -> Result<String, serde_json::Error> {
+    let points = result.points.iter().enumerate().map(|(position, point)| SweepPoint {
         coordinates: result.axes.iter().cloned().zip(point.coordinates.iter().map(axis)).collect(),
         gpus: point.scenario.gpus,
         replicas: point.scenario.system.replicas,
         price: money::price(&point.scenario),
+        rank: ranked.rank(position),
+        pareto: ranked.is_on_frontier(position),
         point: point_object(point),
     });
     pretty(&SweepFile {

@@ -38,15 +38,24 @@ pub fn sweep(result: &SweepResult, ranked: &Ranked, look: Look) -> String {
     lines.join("\n") + "\n"
 }
 
+/// Where no point is among the best.
+const NOBODY: &str = "none: no point that meets its objectives has this metric";
+
 /// The points that stand out, in words.
 fn best(result: &SweepResult, ranked: &Ranked) -> Vec<String> {
     let name = |at: &usize| grid::name(&result.axes, None, &result.points[*at].coordinates);
     let mut lines = Vec::new();
-    for (rank, at) in ranked.top.iter().enumerate() {
+    for (rank, at) in ranked.top.iter().flatten().enumerate() {
         lines.extend(labelled(if rank == 0 { "best" } else { "" }, &format!("{}. {}", rank + 1, name(at))));
     }
-    if !ranked.pareto.is_empty() {
-        let names: Vec<String> = ranked.pareto.iter().map(name).collect();
+    if ranked.top.as_ref().is_some_and(Vec::is_empty) {
+        lines.extend(labelled("best", NOBODY));
+    }
+    if let Some(pareto) = &ranked.pareto {
+        let mut names: Vec<String> = pareto.iter().map(name).collect();
+        if names.is_empty() {
+            names.push(NOBODY.to_owned());
+        }
         lines.extend(labelled("frontier *", &names.join("; ")));
     }
     lines

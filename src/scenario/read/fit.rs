@@ -25,11 +25,77 @@ pub(super) fn check<'d>(
     let started = inputs.num_gpu_blocks_override.is_some() && budget.weights < budget.total;
     let longest = longest_request(&budget.to_kv_spec(), inputs.model.max_position_embeddings);
     let Some(longest) = longest.filter(|_| started || budget.kv_available > 0) else {
-        reader.problem(does_not_fit(context, top, inputs, &budget));
+        let problem = pool_is_too_small(engine, inputs, &budget)
+            .or_else(|| draft_does_not_fit(engine, inputs))
+            .unwrap_or_else(|| does_not_fit(context, top, inputs, &budget));
+        reader.problem(problem);
         return None;
     };
     let max_model_len = max_model_len(reader, engine, inputs, &budget, asked, longest)?;
     Some((budget, max_model_len))
+}
+
+/// The model fits, but the blocks that are left hold no token of a request.
+fn pool_is_too_small(
+    engine: &Section<'_>,
+    inputs: &MemoryInputs<'_>,
+    budget: &MemoryBudget,
+) -> Option<Problem> {
+    if budget.kv_available <= 0 {
+        return None;
+    }
+    let kv = budget.to_kv_spec();
+    let (needed, null) = (blocks_of(&kv, 1), u64::from(budget.blocks) - u64::from(kv.blocks));
+    if let Some(blocks) = inputs.num_gpu_blocks_override {
+        let message = format!("num_gpu_blocks_override = {blocks} leaves no KV block for a request");
+        let label = format!("expected at least {}", needed + null);
+        let help = match null {
+            0 => format!("a request takes at least {needed} blocks"),
+            _ => format!("the engine keeps {null} for itself, and a request takes at least {needed}"),
+        };
+        let place = engine.place(&keys::NUM_GPU_BLOCKS_OVERRIDE);
+        return Some(Problem::new(place, message).label(label).help(help));
+    }
+    let gib = |bytes: f64| format!("{:.2} GiB", bytes / GIB);
+    let message = format!(
+        "the {} that are left for KV cache hold no request: it takes at least {}",
+        gib(budget.kv_available as f64),
+        gib((needed + null) as f64 * budget.block_bytes as f64)
+    );
+    let label = format!("a block of {} tokens takes {}", budget.block_size, gib(budget.block_bytes as f64));
+    let help = "a smaller block_size, a higher gpu_memory_utilization or tensor_parallel_size leave room";
+    let problem = Problem::new(engine.place(&keys::BLOCK_SIZE), message).label(label).help(help);
+    Some(Problem { does_not_fit: true, ..problem })
+}
+
+/// The model alone would fit: what drafts for it does not.
+fn draft_does_not_fit(engine: &Section<'_>, inputs: &MemoryInputs<'_>) -> Option<Problem> {
+    let draft = inputs.draft?;
+    let alone = memory_budget(&MemoryInputs { draft: None, ..*inputs });
+    let with = memory_budget(inputs);
+    if alone.kv_available <= 0 || with.kv_available > 0 {
+        return None;
+    }
+    let (model, name) = (&inputs.model.name, &draft.model.name);
+    let what = if draft.is_a_head() {
+        "the layer that drafts for it".to_owned()
+    } else {
+        format!("its draft model {name}")
+    };
+    let gib = |bytes: f64| bytes / GIB;
+    let message = format!(
+        "{model} fits, but not together with {what} in {}: {:.1} GiB are missing on each GPU",
+        draft.weight_dtype.name(),
+        gib(-(with.kv_available as f64))
+    );
+    let label = format!(
+        "it takes {:.1} GiB of weights; {:.1} GiB are left beside {model}",
+        gib(draft.weight_bytes(inputs.tensor_parallel_size) as f64),
+        gib(alone.kv_available as f64)
+    );
+    let help = "a smaller draft, a quantised one, or a larger tensor_parallel_size";
+    let problem = Problem::new(engine.place(&keys::SPECULATIVE_CONFIG), message).label(label).help(help);
+    Some(Problem { does_not_fit: true, ..problem })
 }
 
 /// The most tokens, at most `limit`, that one request can have in the empty pool.

@@ -33,7 +33,7 @@ pub(super) fn read<'d>(
     options.apply(reader, &engine, &mut defaults, &model, &gpu)?;
     let stages = options.pipeline_parallel_size;
     speculative::check(reader, &engine, &defaults.scheduler, &model, stages, options.static_batches);
-    let speculative = speculative::read(reader, context, &engine, &model, weight_dtype);
+    let speculative = speculative::read(reader, context, &engine, &model, weight_dtype, &defaults);
     if speculative.as_ref().is_some_and(|one| matches!(one.method, "ngram" | "draft_model")) {
         // As in 0.27 (vllm/config/vllm.py): only EAGLE and its kin are scheduled ahead.
         defaults.async_scheduling = false;

@@ -35,6 +35,15 @@ pub(super) fn read<'d>(
     let length = length(reader, &section, arrivals);
     let replications = replications(reader, &section, arrivals, is_finite);
     let warmup = warmup(reader, &section);
+    if let (RunMode::Benchmark, Some(Warmup::Seconds(1e-9..))) = (mode, warmup) {
+        let message = "a warm-up in mode \"benchmark\", which reports the whole run";
+        let problem = Problem::new(section.place(&keys::WARMUP), message);
+        reader.problem(
+            problem
+                .label("leave it out, or set run.mode = \"steady\"")
+                .help("\"benchmark\" is the default of traces, profiles, ramps and all_at_once"),
+        );
+    }
     if let (Some(RunLength::DurationS(duration_s)), Some(Warmup::Seconds(warmup_s))) = (length, warmup)
         && warmup_s >= duration_s
     {
@@ -45,6 +54,9 @@ pub(super) fn read<'d>(
     }
     if let (Some(RunLength::Requests(requests)), RunMode::Steady) = (length, mode) {
         long_enough(reader, &section, arrivals, requests, warmup);
+    }
+    if let (Some(RunLength::Requests(requests)), Some(arrivals)) = (length, arrivals) {
+        ends_before_the_clock(reader, &section, top, arrivals, requests);
     }
     Some(RunPlan { mode, length: length?, replications: replications?, warmup: warmup? })
 }
@@ -74,6 +86,37 @@ fn long_enough(
         let label = format!("found {warmup_s}, but {requests} requests take about {run_s:.0} s");
         reader.problem(problem.label(label));
     }
+}
+
+/// Seconds that the clock counts to, in nanoseconds of 64 bits.
+const CLOCK_S: f64 = u64::MAX as f64 * 1e-9;
+const YEAR_S: f64 = 365.25 * 86_400.0;
+
+/// So many requests at a rate must all be sent before the clock ends, of which chance may need some more.
+fn ends_before_the_clock(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    top: &Section<'_>,
+    arrivals: &Arrivals,
+    requests: u64,
+) {
+    let Some(rate_per_s) = arrivals.mean_rate_per_s().filter(|rate| *rate > 0.0) else {
+        return;
+    };
+    let run_s = requests as f64 / rate_per_s;
+    if run_s < CLOCK_S {
+        return;
+    }
+    let place = section.place(&keys::REQUESTS).filter(|_| section.find(&keys::REQUESTS).is_some());
+    let place = place.or_else(|| top.find(&root::ARRIVALS).map(|node| node.span));
+    let message = format!(
+        "run.requests = {requests} at {rate_per_s} req/s take {:.0} years; the clock ends after {:.0} years",
+        run_s / YEAR_S,
+        libm::floor(CLOCK_S / YEAR_S)
+    );
+    let most = rate_per_s * CLOCK_S;
+    let label = format!("expected at most {most:.0} requests at this rate, or a higher rate");
+    reader.problem(Problem::new(place, message).label(label));
 }
 
 fn length(reader: &mut Reader<'_>, section: &Section<'_>, arrivals: Option<&Arrivals>) -> Option<RunLength> {

@@ -1,7 +1,7 @@
 //! `[engine.speculative_config]`: speculative decoding by acceptance length.
 
 use super::{Context, llm::found};
-use crate::catalog::{Attention, Dtype, Model, Scheduler};
+use crate::catalog::{Attention, Dtype, EngineDefaults, Model, Scheduler};
 use crate::cost::Draft;
 use crate::scenario::Speculative;
 use crate::scenario::keys::{engine, speculative_config as keys};
@@ -15,13 +15,18 @@ pub(super) fn read<'d>(
     engine_section: &Section<'d>,
     model: &Model,
     weight_dtype: Dtype,
+    defaults: &EngineDefaults,
 ) -> Option<Speculative> {
     engine_section.find(&engine::SPECULATIVE_CONFIG)?;
+    let before = reader.problems.len();
     let section = reader.open(engine_section, &engine::SPECULATIVE_CONFIG, &keys::SPECULATIVE_CONFIG);
     let method = reader.choice(&section, &keys::METHOD);
     let drafts: Option<u32> = reader.integer(&section, &keys::NUM_SPECULATIVE_TOKENS);
     let mean = reader.number(&section, &keys::MEAN_ACCEPTANCE_LENGTH);
     let name = reader.text(&section, &keys::MODEL);
+    if let Some(method) = method {
+        check_method(reader, &section, method, model, defaults);
+    }
     let (method, num_speculative_tokens, mean_acceptance_length) = (method?, drafts?, mean?);
     let longest = 1.0 + f64::from(num_speculative_tokens);
     if mean_acceptance_length > longest {
@@ -53,7 +58,41 @@ pub(super) fn read<'d>(
         ("mtp", None) => Some(Draft::prediction_layer_of(model, weight_dtype)),
         (method, None) => Some(Draft::eagle_head_of(model, method == "eagle3")),
     };
+    if reader.problems.len() > before {
+        return None;
+    }
     Some(Speculative { method, num_speculative_tokens, mean_acceptance_length, draft })
+}
+
+/// The first versions whose V1 engine takes a method, as far as they refuse it before: `_is_v1_supported_oracle`
+/// of 0.8 knows n-grams and EAGLE alone and falls back to the V0 engine with others; 0.9 knows EAGLE-3 and
+/// DeepSeek's MTP too; up to 0.13 a draft model is a `NotImplementedError`.
+const SINCE: [(&str, &str); 3] = [("eagle3", "0.9"), ("mtp", "0.9"), ("draft_model", "0.14")];
+
+/// Whether the model has, and the version takes, what the method needs. Whether there is an EAGLE head for a model
+/// is not known here.
+fn check_method(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    method: &str,
+    model: &Model,
+    defaults: &EngineDefaults,
+) {
+    let place = section.place(&keys::METHOD);
+    let since = SINCE.iter().find(|(of, _)| *of == method).map(|(_, since)| *since);
+    if let Some(since) =
+        since.filter(|since| defaults.scheduler == Scheduler::Vllm && !defaults.is_from(since))
+    {
+        let EngineDefaults { engine, version, .. } = defaults;
+        let message = format!("{engine} {version} does not take method = \"{method}\"");
+        reader.problem(Problem::new(place, message).label(format!("it is possible from {since} on")));
+    }
+    if method == "mtp" && model.mtp_layers == 0 {
+        let message = format!("{} has no layer for multi-token prediction", model.name);
+        let help = "another method: \"eagle\", \"eagle3\", \"draft_model\" or \"ngram\"";
+        let label = "\"mtp\" drafts with a layer of the model's own checkpoint";
+        reader.problem(Problem::new(place, message).label(label).help(help));
+    }
 }
 
 fn draft_model(

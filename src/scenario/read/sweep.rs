@@ -56,7 +56,11 @@ pub(super) fn read<'d>(
         .collect();
     let axes: Vec<Axis> = axes.into_iter().collect::<Option<_>>()?;
     match design? {
-        Design::Product => check_product(reader, node, &axes).map(|()| (axes, SweepMode::Product)),
+        Design::Product => {
+            check_product(reader, node, &axes)?;
+            repeats(reader, node, &axes);
+            Some((axes, SweepMode::Product))
+        }
         Design::Zip => check_zip(reader, node, &axes).map(|()| (axes, SweepMode::Zip)),
         Design::LatinHypercube(_) => Some((axes, SweepMode::Zip)),
     }
@@ -105,6 +109,40 @@ fn check_product(reader: &mut Reader<'_>, node: &Node, axes: &[Axis]) -> Option<
         return None;
     }
     Some(())
+}
+
+/// Where every combination is run, a value that is listed twice runs everything twice, to the same result.
+fn repeats(reader: &mut Reader<'_>, node: &Node, axes: &[Axis]) {
+    for axis in axes {
+        let is_same = |a: &AxisValue, b: &AxisValue| match (number(a), number(b)) {
+            (Some(a), Some(b)) => a == b,
+            _ => a == b,
+        };
+        let twice = (1..axis.values.len())
+            .find(|at| axis.values[..*at].iter().any(|earlier| is_same(earlier, &axis.values[*at])));
+        let Some(twice) = twice else { continue };
+        let place = node.entries().iter().find(|entry| entry.key == axis.key).map(|entry| entry.node.span);
+        let message = format!("`sweep.\"{}\"` has a value twice", axis.key);
+        let label = format!("{} would be run twice, to the same result", describe(&axis.values[twice]));
+        reader.problem(Problem::new(place, message).label(label));
+    }
+}
+
+fn number(value: &AxisValue) -> Option<f64> {
+    match value {
+        AxisValue::Integer(value) => Some(*value as f64),
+        AxisValue::Float(value) => Some(*value),
+        AxisValue::Text(_) | AxisValue::Bool(_) => None,
+    }
+}
+
+fn describe(value: &AxisValue) -> String {
+    match value {
+        AxisValue::Integer(value) => value.to_string(),
+        AxisValue::Float(value) => value.to_string(),
+        AxisValue::Text(value) => format!("{value:?}"),
+        AxisValue::Bool(value) => value.to_string(),
+    }
 }
 
 /// Zipped axes move together, so they have equally many values.
