@@ -412,10 +412,10 @@ table! { measured_point, MEASURED_POINT, "measurement.point":
     BURSTINESS = "burstiness", Kind::Number(POSITIVE), Fallback::Number(1.0), "vLLM's, of gamma arrivals";
     COMPLETED = "completed", COUNT, Depends("10 a user; 1,000 without users"), "requests of the run";
     INPUT_TOKENS_MEAN = "input_tokens_mean", Kind::Number(POSITIVE), Required, "mean prompt tokens";
-    INPUT_TOKENS_MIN = "input_tokens_min", Kind::Number(POSITIVE), Depends("the mean"), "prompts are uniform from here";
+    INPUT_TOKENS_MIN = "input_tokens_min", Kind::Number(POSITIVE), Depends("the mean"), "prompts are uniform from here, both ends scaled to the mean";
     INPUT_TOKENS_MAX = "input_tokens_max", Kind::Number(POSITIVE), Depends("the mean"), "prompts are uniform to here";
     OUTPUT_TOKENS_MEAN = "output_tokens_mean", Kind::Number(POSITIVE), Required, "mean tokens generated";
-    OUTPUT_TOKENS_MIN = "output_tokens_min", Kind::Number(POSITIVE), Depends("the mean"), "outputs are uniform from here";
+    OUTPUT_TOKENS_MIN = "output_tokens_min", Kind::Number(POSITIVE), Depends("the mean"), "outputs are uniform from here, both ends scaled to the mean";
     OUTPUT_TOKENS_MAX = "output_tokens_max", Kind::Number(POSITIVE), Depends("the mean"), "outputs are uniform to here";
     TTFT_MEAN_MS = "ttft_mean_ms", MILLISECONDS, Depends("not measured"), "mean time to first token";
     TTFT_P50_MS = "ttft_p50_ms", MILLISECONDS, Depends("not measured"), "median time to first token";
