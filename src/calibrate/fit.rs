@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use super::least_squares::{Minimum, Problem, minimise};
+use super::least_squares::{Minimum, Problem, approach, settle};
 use super::parameter::Parameter;
 use super::uncertainty::standard_errors;
 use super::{CalibrateError, Fitted, Status};
@@ -65,38 +65,39 @@ pub(super) fn fit(
     loop {
         let now = tried.clone();
         let mut problem = Simulations::new(cells, &now, &prior, progress)?;
-        let minimum = minimise(&problem, &starts)?;
-        problem.discount(&minimum.point)?;
-        let minimum = minimise(&problem, &[minimum.point])?;
-        let found = judge(&problem, &minimum);
-        let worst = found
-            .iter()
-            .enumerate()
-            .map(|(index, one)| (doubt(one), index))
-            .filter(|(doubt, _)| *doubt > IDENTIFIED)
-            .max_by(|a, b| a.0.total_cmp(&b.0));
-        match worst {
-            Some((_, index)) => {
-                parameters.push(Fitted {
-                    value: found[index].prior,
-                    standard_error: None,
-                    status: Status::NotIdentified,
-                    ..found[index]
-                });
-                tried.remove(index);
-                let mut rest = minimum.point;
-                rest.remove(index);
-                starts = vec![rest];
-                if tried.is_empty() {
-                    return Ok(outcome(parameters, &prior, &problem));
-                }
-            }
-            None => {
-                parameters.extend(found);
-                return Ok(outcome(parameters, &prior, &problem));
-            }
+        let near = approach(&problem, &starts)?;
+        problem.discount(&near.point)?;
+        let mut minimum = approach(&problem, &[near.point])?;
+        let mut found = judge(&problem, &minimum);
+        if most_doubtful(&found).is_none() {
+            // All that are left are told by the data: only now is it worth settling where exactly.
+            minimum = settle(&problem, &minimum.point)?;
+            found = judge(&problem, &minimum);
+        }
+        let Some(index) = most_doubtful(&found) else {
+            parameters.extend(found);
+            return Ok(outcome(parameters, &prior, &problem));
+        };
+        parameters.push(Fitted {
+            value: found[index].prior,
+            standard_error: None,
+            status: Status::NotIdentified,
+            ..found[index]
+        });
+        tried.remove(index);
+        let mut rest = minimum.point;
+        rest.remove(index);
+        starts = vec![rest];
+        if tried.is_empty() {
+            return Ok(outcome(parameters, &prior, &problem));
         }
     }
+}
+
+/// The parameter that the data tells least of, if it tells too little of any.
+fn most_doubtful(found: &[Fitted]) -> Option<usize> {
+    let doubts = found.iter().map(doubt).enumerate().filter(|(_, doubt)| *doubt > IDENTIFIED);
+    doubts.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
 }
 
 fn outcome(mut parameters: Vec<Fitted>, prior: &ProfileValues, problem: &Simulations) -> Outcome {
