@@ -10,6 +10,8 @@ use super::servers::{Server, Source};
 const SHORTEST: f64 = 0.8;
 /// Prompts that each user sends.
 const PROMPTS_A_USER: u32 = 10;
+/// From how many users the scripts take the longer `scheduler_recv_interval`.
+const MANY_USERS: u32 = 16;
 /// The GPUs of one node.
 const NODE: u32 = 8;
 
@@ -78,12 +80,6 @@ pub fn loads(server: &'static Server, file: &Path) -> Vec<Load> {
 /// data-parallel attention, with known users.
 fn load(server: &'static Server, columns: &Columns, row: &csv::StringRecord) -> Option<(usize, Load)> {
     let text = |name| columns.get(row, name);
-    let is_source = |source: &Source| {
-        source.paths.contains(&text("model_path"))
-            && source.precision == text("precision")
-            && source.versions.is_none_or(|versions| versions.contains(&text("backend_version")))
-    };
-    let place = server.models.iter().position(is_source)?;
     let (system, backend) = (text("system"), text("backend"));
     if (system, backend, text("mode")) != (server.system, server.backend, "agg") {
         return None;
@@ -98,11 +94,19 @@ fn load(server: &'static Server, columns: &Columns, row: &csv::StringRecord) -> 
     if gpus > NODE && shards == groups && gpus == shards * groups {
         gpus = groups;
     }
+    let expert_parallel = groups > 1;
+    let is_source = |source: &Source| {
+        source.paths.contains(&text("model_path"))
+            && source.precision == text("precision")
+            && source.versions.is_none_or(|versions| versions.contains(&text("backend_version")))
+            && (source.deployments.is_empty() || source.deployments.contains(&(gpus, expert_parallel)))
+    };
+    let place = server.models.iter().position(is_source)?;
     let ms = |name| text(name).parse::<f64>().ok().filter(|ms| *ms > 0.0);
     let load = Load {
         source: &server.models[place],
         gpus,
-        expert_parallel: groups > 1,
+        expert_parallel,
         input: columns.count(row, "isl")?,
         output: columns.count(row, "osl")?,
         users: columns.count(row, "concurrency")?,
@@ -138,9 +142,14 @@ pub fn set(server: &Server, loads: &[Load], roles: &[Role]) -> String {
 
 /// The head of an entry: name, source, model and engine.
 fn deployment(load: &Load, role: Role) -> String {
-    let Source { model, weights, engine, .. } = load.source;
+    let Source { model, weights, engine, recv_interval, .. } = load.source;
     let groups = if load.expert_parallel { " EP" } else { "" };
-    let option = if load.expert_parallel { "enable_expert_parallel = true\n" } else { "" };
+    let mut option = if load.expert_parallel { "enable_expert_parallel = true\n" } else { "" }.to_owned();
+    if let Some((few, many)) = recv_interval {
+        let interval = if load.users < MANY_USERS { few } else { many };
+        // Writing to a string cannot fail.
+        let _ = writeln!(option, "scheduler_recv_interval = {interval}");
+    }
     format!(
         "name = \"{model}-{weights} TP{gpus}{groups}\"\n\
          source = \"SemiAnalysis InferenceX, as shipped by NVIDIA AIConfigurator\"\n\

@@ -29,6 +29,24 @@ pub struct Source {
     pub weights: &'static str,
     /// Keys of `[engine]`.
     pub engine: &'static str,
+    /// Its GPUs, and whether experts are parallel; empty: all that the file has.
+    pub deployments: &'static [(u32, bool)],
+    /// `scheduler_recv_interval` below 16 users and from there on.
+    pub recv_interval: Option<(u32, u32)>,
+}
+
+impl Source {
+    /// What is not special about most.
+    const PLAIN: Self = Self {
+        paths: &[],
+        precision: "",
+        versions: None,
+        model: "",
+        weights: "",
+        engine: "",
+        deployments: &[],
+        recv_interval: None,
+    };
 }
 
 const LLAMA: &[&str] = &["meta-llama/Llama-3.1-70B"];
@@ -41,6 +59,9 @@ const VLLM_EXPERTS: &[Parameter] = &[Memory, HalfTokens, ExpertMemory];
 const TRT: &[Parameter] = &[Memory, PrefillLaunchPerLayer];
 const SGLANG: &[Parameter] = &[Memory, PrefillLaunchPerLayer];
 const SGLANG_EXPERTS: &[Parameter] = &[Memory, PrefillLaunchPerLayer, ExpertMemory];
+
+/// `scheduler_recv_interval` of the scripts for B200.
+const RECV: Option<(u32, u32)> = Some((10, 30));
 
 /// In the order of docs/accuracy.md.
 pub const SERVERS: &[Server] = &[
@@ -56,6 +77,7 @@ pub const SERVERS: &[Server] = &[
             model: "qwen3-32b",
             weights: "bf16",
             engine: "name = 'sglang'\nversion = '0.5'\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: true,
         also: SGLANG,
@@ -73,6 +95,7 @@ pub const SERVERS: &[Server] = &[
             model: "qwen3-32b",
             weights: "fp8",
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: TRT,
@@ -90,6 +113,7 @@ pub const SERVERS: &[Server] = &[
             model: "qwen3-235b-a22b",
             weights: "fp8",
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: TRT,
@@ -107,6 +131,7 @@ pub const SERVERS: &[Server] = &[
             model: "llama-3.1-70b",
             weights: "fp8",
             engine: "name = 'vllm'\nversion = '0.14'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 64\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: VLLM,
@@ -126,6 +151,7 @@ pub const SERVERS: &[Server] = &[
                 weights: "fp8",
                 engine: "name = 'sglang'\nversion = '0.5'\ngpu_memory_utilization = 0.82\n\
                          max_num_batched_tokens = 32768\nmax_prefill_tokens = 32768\n",
+                ..Source::PLAIN
             },
             Source {
                 paths: QWEN35,
@@ -135,6 +161,7 @@ pub const SERVERS: &[Server] = &[
                 weights: "fp8",
                 engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\n\
                          gpu_memory_utilization = 0.8\nmax_num_batched_tokens = 16384\n",
+                ..Source::PLAIN
             },
         ],
         fixed_lengths: false,
@@ -154,6 +181,7 @@ pub const SERVERS: &[Server] = &[
             weights: "fp8",
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n\
                      max_num_batched_tokens = 9416\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: TRT,
@@ -171,6 +199,7 @@ pub const SERVERS: &[Server] = &[
             model: "llama-3.1-70b",
             weights: "fp8",
             engine: "name = 'vllm'\nversion = '0.14'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 64\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: VLLM,
@@ -188,6 +217,7 @@ pub const SERVERS: &[Server] = &[
             model: "minimax-m2.5",
             weights: "fp8",
             engine: "name = 'vllm'\nversion = '0.18'\ngpu_memory_utilization = 0.95\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: VLLM,
@@ -205,10 +235,88 @@ pub const SERVERS: &[Server] = &[
             model: "gpt-oss-120b",
             weights: "mxfp4",
             engine: "name = 'vllm'\nversion = '0.18'\nmax_num_seqs = 64\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: VLLM_EXPERTS,
         loads: 60,
+    },
+    Server {
+        name: "b200-sxm sglang fp8 experts",
+        gpu: "b200-sxm",
+        system: "b200_sxm",
+        backend: "sglang",
+        models: &[
+            // Rows of DeepSeek-R1 mix runs with and without drafts (two TPOT of one load); these do not.
+            Source {
+                paths: &["deepseek-ai/DeepSeek-V3"],
+                precision: "fp8",
+                versions: Some(&["0.5.9"]),
+                model: "deepseek-v3",
+                weights: "fp8",
+                engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\n\
+                         gpu_memory_utilization = 0.82\nmax_num_batched_tokens = 32768\n\
+                         max_prefill_tokens = 32768\nmax_num_seqs = 128\n",
+                deployments: &[(8, false)],
+                recv_interval: RECV,
+            },
+            // Rows of 4 GPUs without expert parallelism are of runs with drafts: at 4 users their TPOT is less
+            // than that of 8 GPUs.
+            Source {
+                paths: QWEN35,
+                precision: "fp8",
+                versions: Some(&["0.5.9"]),
+                model: "qwen3.5-397b-a17b",
+                weights: "fp8",
+                engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\n\
+                         gpu_memory_utilization = 0.82\nmax_num_batched_tokens = 32768\n\
+                         max_prefill_tokens = 32768\nmax_num_seqs = 128\n",
+                deployments: &[(4, true), (8, false)],
+                recv_interval: RECV,
+            },
+        ],
+        fixed_lengths: false,
+        also: SGLANG_EXPERTS,
+        loads: 36,
+    },
+    Server {
+        name: "b200-sxm sglang nvfp4 experts",
+        gpu: "b200-sxm",
+        system: "b200_sxm",
+        backend: "sglang",
+        models: &[Source {
+            paths: DEEPSEEK,
+            precision: "fp4",
+            versions: Some(&["0.5.9"]),
+            model: "deepseek-v3",
+            weights: "nvfp4",
+            engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\n\
+                     gpu_memory_utilization = 0.85\nmax_num_batched_tokens = 16384\nmax_num_seqs = 256\n",
+            recv_interval: RECV,
+            ..Source::PLAIN
+        }],
+        fixed_lengths: false,
+        also: SGLANG_EXPERTS,
+        loads: 33,
+    },
+    Server {
+        name: "b200-sxm sglang bf16 experts",
+        gpu: "b200-sxm",
+        system: "b200_sxm",
+        backend: "sglang",
+        models: &[Source {
+            paths: QWEN35,
+            precision: "bf16",
+            model: "qwen3.5-397b-a17b",
+            weights: "bf16",
+            engine: "name = 'sglang'\nversion = '0.5'\ngpu_memory_utilization = 0.82\n\
+                     max_num_batched_tokens = 32768\nmax_prefill_tokens = 32768\nmax_num_seqs = 128\n",
+            recv_interval: RECV,
+            ..Source::PLAIN
+        }],
+        fixed_lengths: false,
+        also: SGLANG_EXPERTS,
+        loads: 15,
     },
     Server {
         name: "b200-sxm tensorrt-llm fp8 dense",
@@ -223,6 +331,7 @@ pub const SERVERS: &[Server] = &[
             weights: "fp8",
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n\
                      max_num_batched_tokens = 16384\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: TRT,
@@ -241,6 +350,7 @@ pub const SERVERS: &[Server] = &[
             weights: "mxfp4",
             engine: "name = 'tensorrt-llm'\nversion = '1.2'\nkv_cache_dtype = 'fp8'\n\
                      gpu_memory_utilization = 0.85\nmax_num_batched_tokens = 20000\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: TRT,
@@ -259,6 +369,7 @@ pub const SERVERS: &[Server] = &[
             weights: "nvfp4",
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n\
                      max_num_batched_tokens = 9416\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: TRT,
@@ -276,6 +387,7 @@ pub const SERVERS: &[Server] = &[
             model: "llama-3.1-70b",
             weights: "fp8",
             engine: "name = 'vllm'\nversion = '0.14'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 512\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: VLLM,
@@ -293,6 +405,7 @@ pub const SERVERS: &[Server] = &[
             model: "minimax-m2.5",
             weights: "fp8",
             engine: "name = 'vllm'\nversion = '0.19'\ngpu_memory_utilization = 0.95\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: VLLM,
@@ -310,6 +423,7 @@ pub const SERVERS: &[Server] = &[
             model: "gpt-oss-120b",
             weights: "mxfp4",
             engine: "name = 'vllm'\nversion = '0.15'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 512\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: VLLM,
@@ -327,9 +441,28 @@ pub const SERVERS: &[Server] = &[
             model: "llama-3.1-70b",
             weights: "nvfp4",
             engine: "name = 'vllm'\nversion = '0.14'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 512\n",
+            ..Source::PLAIN
         }],
         fixed_lengths: false,
         also: VLLM,
         loads: 60,
+    },
+    Server {
+        name: "b300-sxm vllm fp8 experts",
+        gpu: "b300-sxm",
+        system: "b300_sxm",
+        backend: "vllm",
+        models: &[Source {
+            paths: MINIMAX,
+            precision: "fp8",
+            versions: Some(&["0.19.0"]),
+            model: "minimax-m2.5",
+            weights: "fp8",
+            engine: "name = 'vllm'\nversion = '0.19'\ngpu_memory_utilization = 0.95\n",
+            ..Source::PLAIN
+        }],
+        fixed_lengths: false,
+        also: VLLM,
+        loads: 19,
     },
 ];
