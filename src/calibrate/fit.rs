@@ -18,6 +18,9 @@ const ALWAYS: [Parameter; 4] =
     [Parameter::Compute, Parameter::OverheadPerLayer, Parameter::PerSequence, Parameter::FrontEnd];
 /// Shares of the kernels' compute fraction from which the search starts; the best end is taken.
 const COMPUTE_STARTS: [f64; 2] = [1.0, 0.75];
+/// How many times longer prefill launches are in one more start: they are a floor under a step, and no slope
+/// leads up to a floor that lies below everything.
+const LONG_LAUNCH: f64 = 8.0;
 /// Share of compute lost under load where a fit is to find it: an H100 went from 0.71 cold to 0.63.
 const THROTTLE_PRIOR: f64 = 0.11;
 /// A parameter whose standard error is larger than this share of it, or of its prior, is not identified.
@@ -52,16 +55,15 @@ pub(super) fn fit(
         .collect();
     let mut parameters: Vec<Fitted> = Vec::new();
     let first: Vec<f64> = tried.iter().map(|p| libm::log(p.start(&prior))).collect();
+    let moved = |parameter: Parameter, by: f64| -> Vec<f64> {
+        tried.iter().zip(&first).map(|(p, x)| if *p == parameter { x + libm::log(by) } else { *x }).collect()
+    };
     // A loaded chip sustains less than its kernels reach, by how much is not known.
-    let mut starts: Vec<Vec<f64>> = COMPUTE_STARTS
-        .iter()
-        .map(|share| {
-            let of = |(p, x): (&Parameter, &f64)| {
-                if *p == Parameter::Compute { x + libm::log(*share) } else { *x }
-            };
-            tried.iter().zip(&first).map(of).collect()
-        })
-        .collect();
+    let mut starts: Vec<Vec<f64>> =
+        COMPUTE_STARTS.iter().map(|share| moved(Parameter::Compute, *share)).collect();
+    if tried.contains(&Parameter::PrefillLaunchPerLayer) {
+        starts.push(moved(Parameter::PrefillLaunchPerLayer, LONG_LAUNCH));
+    }
     loop {
         let now = tried.clone();
         let mut problem = Simulations::new(cells, &now, &prior, progress)?;

@@ -7,7 +7,7 @@
 //! `KNEE_DATA` is a folder with `points/concurrency_curves.csv`, the curves that NVIDIA AIConfigurator ships.
 //! `KNEE_SERVER`: only servers whose name contains this; `KNEE_SPLIT`: only splits whose name does;
 //! `KNEE_SETS`: a folder into which the measurement sets are written, one for each server and split, so that
-//! `knee calibrate` runs the same fit. The whole table takes most of an hour of CPU time, so it is not among the
+//! `knee calibrate` runs the same fit, and the profiles that it would write; `KNEE_LOADS`: every load is printed. The whole table takes most of an hour of CPU time, so it is not among the
 //! default tests; each row is printed when it is known.
 
 mod curves;
@@ -15,11 +15,11 @@ mod servers;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use curves::{Load, Role, loads, set};
-use knee::calibrate::{Options, calibrate};
+use knee::calibrate::{Options, calibrate, profile_toml};
 use knee::catalog::Catalog;
 use knee::experiment::Silent;
 use knee::rng::{Purpose, stream};
@@ -174,7 +174,7 @@ fn print_loads(title: &str, scored: &[Scored]) {
     }
 }
 
-fn run(server: &'static Server, split: Split, roles: &[Role], text: &str) -> String {
+fn run(server: &Server, split: Split, roles: &[Role], text: &str, file: Option<&Path>) -> String {
     let cells = read(text);
     if let Split::Shipped = split {
         let simulated = |cell: &Cell| cell.simulate(&cell.measurement.system).expect("a run").figures;
@@ -188,6 +188,12 @@ fn run(server: &'static Server, split: Split, roles: &[Role], text: &str) -> Str
     let options = Options { also: server.also.to_vec(), hold_out: None };
     let result = calibrate(&cells, &options, &Silent).expect("a fit");
     let fit = &result.fits[0];
+    if let Some(file) = file {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let also: Vec<&str> = server.also.iter().map(|parameter| parameter.key()).collect();
+        let command = format!("knee calibrate {name} -o profile.toml --fit {}", also.join(","));
+        fs::write(file.with_extension("profile.toml"), profile_toml(&result, &command)).expect("a profile");
+    }
     if std::env::var_os("KNEE_LOADS").is_some() {
         for one in &fit.parameters {
             println!(
@@ -228,13 +234,15 @@ fn table_of_hold_outs() {
         for split in Split::ALL.into_iter().filter(|split| asked("KNEE_SPLIT", &split.name(server))) {
             let Some(roles) = split.roles(server, &loads) else { continue };
             let text = set(server, &loads, &roles);
-            if let Some(folder) = &sets {
+            let path = sets.as_ref().map(|folder| {
                 fs::create_dir_all(folder).expect("a folder for the sets");
-                let name = format!("{} {}", server.name, split.name(server)).replace([' ', ','], "-");
-                fs::write(folder.join(format!("{name}.toml")), &text).expect("a set");
-            }
+                let words = format!("{} {}", server.name, split.name(server)).replace(',', "");
+                let path = folder.join(words.replace(' ', "-") + ".toml");
+                fs::write(&path, &text).expect("a set");
+                path
+            });
             let start = Instant::now();
-            let row = run(server, split, &roles, &text);
+            let row = run(server, split, &roles, &text, path.as_deref());
             println!("{row} {:.0} s", start.elapsed().as_secs_f64());
         }
     }

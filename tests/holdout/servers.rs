@@ -58,7 +58,7 @@ const VLLM: &[Parameter] = &[Memory, HalfTokens];
 const VLLM_EXPERTS: &[Parameter] = &[Memory, HalfTokens, ExpertMemory];
 const TRT: &[Parameter] = &[Memory, PrefillLaunchPerLayer];
 const SGLANG: &[Parameter] = &[Memory, PrefillLaunchPerLayer];
-const SGLANG_EXPERTS: &[Parameter] = &[Memory, PrefillLaunchPerLayer, ExpertMemory];
+const SGLANG_EXPERTS: &[Parameter] = &[Memory, HalfTokens, ExpertMemory, PrefillLaunchPerLayer];
 
 /// `scheduler_recv_interval` of the scripts for B200.
 const RECV: Option<(u32, u32)> = Some((10, 30));
