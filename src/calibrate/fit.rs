@@ -18,9 +18,11 @@ const ALWAYS: [Parameter; 4] =
     [Parameter::Compute, Parameter::OverheadPerLayer, Parameter::PerSequence, Parameter::FrontEnd];
 /// Shares of the kernels' compute fraction from which the search starts; the best end is taken.
 const COMPUTE_STARTS: [f64; 2] = [1.0, 0.75];
-/// How many times longer prefill launches are in one more start: they are a floor under a step, and no slope
-/// leads up to a floor that lies below everything.
-const LONG_LAUNCH: f64 = 8.0;
+/// One more start, as multiples, where prefill launches are fitted: they are a floor under a step, and no slope
+/// leads up to a floor that lies below everything. The search is to come down from a server whose short prompts
+/// wait for the host, its long ones for matrices far below their best rate.
+const LONG_LAUNCH: [(Parameter, f64); 3] =
+    [(Parameter::PrefillLaunchPerLayer, 8.0), (Parameter::Compute, 0.2), (Parameter::HalfTokens, 0.05)];
 /// Share of compute lost under load where a fit is to find it: an H100 went from 0.71 cold to 0.63.
 const THROTTLE_PRIOR: f64 = 0.11;
 /// A parameter whose standard error is larger than this share of it, or of its prior, is not identified.
@@ -55,14 +57,15 @@ pub(super) fn fit(
         .collect();
     let mut parameters: Vec<Fitted> = Vec::new();
     let first: Vec<f64> = tried.iter().map(|p| libm::log(p.start(&prior))).collect();
-    let moved = |parameter: Parameter, by: f64| -> Vec<f64> {
-        tried.iter().zip(&first).map(|(p, x)| if *p == parameter { x + libm::log(by) } else { *x }).collect()
+    let moved = |moves: &[(Parameter, f64)]| -> Vec<f64> {
+        let by = |p: &Parameter| moves.iter().find(|(one, _)| one == p).map_or(0.0, |(_, by)| libm::log(*by));
+        tried.iter().zip(&first).map(|(p, x)| x + by(p)).collect()
     };
     // A loaded chip sustains less than its kernels reach, by how much is not known.
     let mut starts: Vec<Vec<f64>> =
-        COMPUTE_STARTS.iter().map(|share| moved(Parameter::Compute, *share)).collect();
+        COMPUTE_STARTS.iter().map(|share| moved(&[(Parameter::Compute, *share)])).collect();
     if tried.contains(&Parameter::PrefillLaunchPerLayer) {
-        starts.push(moved(Parameter::PrefillLaunchPerLayer, LONG_LAUNCH));
+        starts.push(moved(&LONG_LAUNCH));
     }
     loop {
         let now = tried.clone();
