@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use super::least_squares::{Minimum, Problem, minimise};
+use super::least_squares::{Minimum, Problem, approach, settle};
 use super::parameter::Parameter;
 use super::uncertainty::standard_errors;
 use super::{CalibrateError, Fitted, Status};
@@ -18,6 +18,11 @@ const ALWAYS: [Parameter; 4] =
     [Parameter::Compute, Parameter::OverheadPerLayer, Parameter::PerSequence, Parameter::FrontEnd];
 /// Shares of the kernels' compute fraction from which the search starts; the best end is taken.
 const COMPUTE_STARTS: [f64; 2] = [1.0, 0.75];
+/// One more start, as multiples, where prefill launches are fitted: they are a floor under a step, and no slope
+/// leads up to a floor that lies below everything. The search is to come down from a server whose short prompts
+/// wait for the host, its long ones for matrices far below their best rate.
+const LONG_LAUNCH: [(Parameter, f64); 3] =
+    [(Parameter::PrefillLaunchPerLayer, 8.0), (Parameter::Compute, 0.2), (Parameter::HalfTokens, 0.05)];
 /// Share of compute lost under load where a fit is to find it: an H100 went from 0.71 cold to 0.63.
 const THROTTLE_PRIOR: f64 = 0.11;
 /// A parameter whose standard error is larger than this share of it, or of its prior, is not identified.
@@ -52,51 +57,52 @@ pub(super) fn fit(
         .collect();
     let mut parameters: Vec<Fitted> = Vec::new();
     let first: Vec<f64> = tried.iter().map(|p| libm::log(p.start(&prior))).collect();
+    let moved = |moves: &[(Parameter, f64)]| -> Vec<f64> {
+        let by = |p: &Parameter| moves.iter().find(|(one, _)| one == p).map_or(0.0, |(_, by)| libm::log(*by));
+        tried.iter().zip(&first).map(|(p, x)| x + by(p)).collect()
+    };
     // A loaded chip sustains less than its kernels reach, by how much is not known.
-    let mut starts: Vec<Vec<f64>> = COMPUTE_STARTS
-        .iter()
-        .map(|share| {
-            let of = |(p, x): (&Parameter, &f64)| {
-                if *p == Parameter::Compute { x + libm::log(*share) } else { *x }
-            };
-            tried.iter().zip(&first).map(of).collect()
-        })
-        .collect();
+    let mut starts: Vec<Vec<f64>> =
+        COMPUTE_STARTS.iter().map(|share| moved(&[(Parameter::Compute, *share)])).collect();
+    if tried.contains(&Parameter::PrefillLaunchPerLayer) {
+        starts.push(moved(&LONG_LAUNCH));
+    }
     loop {
         let now = tried.clone();
         let mut problem = Simulations::new(cells, &now, &prior, progress)?;
-        let minimum = minimise(&problem, &starts)?;
-        problem.discount(&minimum.point)?;
-        let minimum = minimise(&problem, &[minimum.point])?;
-        let found = judge(&problem, &minimum);
-        let worst = found
-            .iter()
-            .enumerate()
-            .map(|(index, one)| (doubt(one), index))
-            .filter(|(doubt, _)| *doubt > IDENTIFIED)
-            .max_by(|a, b| a.0.total_cmp(&b.0));
-        match worst {
-            Some((_, index)) => {
-                parameters.push(Fitted {
-                    value: found[index].prior,
-                    standard_error: None,
-                    status: Status::NotIdentified,
-                    ..found[index]
-                });
-                tried.remove(index);
-                let mut rest = minimum.point;
-                rest.remove(index);
-                starts = vec![rest];
-                if tried.is_empty() {
-                    return Ok(outcome(parameters, &prior, &problem));
-                }
-            }
-            None => {
-                parameters.extend(found);
-                return Ok(outcome(parameters, &prior, &problem));
-            }
+        let near = approach(&problem, &starts)?;
+        problem.discount(&near.point)?;
+        let mut minimum = approach(&problem, &[near.point])?;
+        let mut found = judge(&problem, &minimum);
+        if most_doubtful(&found).is_none() {
+            // All that are left are told by the data: only now is it worth settling where exactly.
+            minimum = settle(&problem, &minimum.point)?;
+            found = judge(&problem, &minimum);
+        }
+        let Some(index) = most_doubtful(&found) else {
+            parameters.extend(found);
+            return Ok(outcome(parameters, &prior, &problem));
+        };
+        parameters.push(Fitted {
+            value: found[index].prior,
+            standard_error: None,
+            status: Status::NotIdentified,
+            ..found[index]
+        });
+        tried.remove(index);
+        let mut rest = minimum.point;
+        rest.remove(index);
+        starts = vec![rest];
+        if tried.is_empty() {
+            return Ok(outcome(parameters, &prior, &problem));
         }
     }
+}
+
+/// The parameter that the data tells least of, if it tells too little of any.
+fn most_doubtful(found: &[Fitted]) -> Option<usize> {
+    let doubts = found.iter().map(doubt).enumerate().filter(|(_, doubt)| *doubt > IDENTIFIED);
+    doubts.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
 }
 
 fn outcome(mut parameters: Vec<Fitted>, prior: &ProfileValues, problem: &Simulations) -> Outcome {

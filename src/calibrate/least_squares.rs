@@ -3,8 +3,8 @@
 //!
 //! A simulated residual is a staircase in its parameters (a request falls into one step or the next), so
 //! derivatives are central differences over steps of per cents, and where no damping helps any more the
-//! steps are halved. What the slopes cannot see any more, a simplex that needs none walks down (Nelder and
-//! Mead). Everything that can run at once is asked for at once: both sides of all parameters,
+//! steps are halved ([`approach`]). What the slopes cannot see any more, a simplex that needs none walks down
+//! ([`settle`], Nelder and Mead). Everything that can run at once is asked for at once: both sides of all parameters,
 //! then all dampings. The method draws nothing and sums in a fixed order, so results do not depend on
 //! threads. Marquardt (1963), J. SIAM 11(2); Huber (1964), Ann. Math. Stat. 35(1);
 //! Nelder and Mead (1965), Computer J. 7(4).
@@ -45,18 +45,28 @@ pub(super) struct Minimum {
     pub jacobian: Vec<Vec<f64>>,
 }
 
-/// Minimises from the best of what is reached from each of `starts`.
-pub(super) fn minimise<P: Problem>(problem: &P, starts: &[Vec<f64>]) -> Result<Minimum, P::Error> {
-    let mut best: Option<(f64, Vec<f64>)> = None;
+/// The best of what descends from each of `starts` reach: near enough to a minimum to tell what the data
+/// says of each parameter.
+pub(super) fn approach<P: Problem>(problem: &P, starts: &[Vec<f64>]) -> Result<Minimum, P::Error> {
+    let mut best: Option<(f64, Vec<f64>, Vec<f64>)> = None;
     for start in starts {
         let (point, residuals) = descend(problem, start)?;
         let loss = loss(&residuals, problem.weights());
-        if best.as_ref().is_none_or(|(least, _)| loss < *least) {
-            best = Some((loss, point));
+        if best.as_ref().is_none_or(|(least, ..)| loss < *least) {
+            best = Some((loss, point, residuals));
         }
     }
-    let start = best.map_or_else(Vec::new, |(_, point)| point);
-    let (point, residuals) = simplex(problem, &start)?;
+    let (_, point, residuals) = best.unwrap_or_default();
+    with_slopes(problem, point, residuals)
+}
+
+/// The minimum that a simplex reaches from `start`.
+pub(super) fn settle<P: Problem>(problem: &P, start: &[f64]) -> Result<Minimum, P::Error> {
+    let (point, residuals) = simplex(problem, start)?;
+    with_slopes(problem, point, residuals)
+}
+
+fn with_slopes<P: Problem>(problem: &P, point: Vec<f64>, residuals: Vec<f64>) -> Result<Minimum, P::Error> {
     // At full steps: what a standard error needs is the slope over the range that noise moves it.
     let jacobian = jacobian(problem, &point, 1.0)?;
     Ok(Minimum { point, residuals, jacobian })
@@ -274,10 +284,14 @@ mod tests {
         }
     }
 
+    fn minimise(problem: &Rosenbrock, starts: &[Vec<f64>]) -> Minimum {
+        settle(problem, &approach(problem, starts).unwrap().point).unwrap()
+    }
+
     #[test]
     fn it_finds_a_minimum_in_a_curved_valley() {
         let problem = Rosenbrock { bounds: [(-5.0, 5.0); 2] };
-        let minimum = minimise(&problem, &[vec![-1.2, 1.0]]).unwrap();
+        let minimum = minimise(&problem, &[vec![-1.2, 1.0]]);
         assert!((minimum.point[0] - 1.0).abs() < 0.05, "{:?}", minimum.point);
         assert!((minimum.point[1] - 1.0).abs() < 0.1, "{:?}", minimum.point);
     }
@@ -285,7 +299,7 @@ mod tests {
     #[test]
     fn it_stays_within_bounds() {
         let problem = Rosenbrock { bounds: [(-5.0, 0.5), (-5.0, 5.0)] };
-        let minimum = minimise(&problem, &[vec![-1.2, 1.0]]).unwrap();
+        let minimum = minimise(&problem, &[vec![-1.2, 1.0]]);
         assert!((minimum.point[0] - 0.5).abs() < 0.05, "{:?}", minimum.point);
         assert!(minimum.point[0] <= 0.5);
     }

@@ -24,6 +24,8 @@ pub enum Scheduler {
 #[serde(deny_unknown_fields)]
 pub struct SglangScheduler {
     pub max_prefill_tokens: Tokens,
+    /// Decode steps between two looks at new requests.
+    pub scheduler_recv_interval: u32,
     pub schedule_conservativeness: f64,
     /// Before it is multiplied by the conservativeness.
     pub init_new_token_ratio: f64,

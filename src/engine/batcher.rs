@@ -147,7 +147,7 @@ impl<'a> Batcher<'a> {
     }
 
     pub fn waiting_len(&self) -> u32 {
-        self.waiting.len() as u32
+        (self.waiting.len() + self.prefill_first.unreceived()) as u32
     }
 
     pub fn blocks_used(&self) -> Blocks {
@@ -181,7 +181,11 @@ impl<'a> Batcher<'a> {
         let slot = self.pool.insert(Sequence::new(request, priority, self.arrivals, fixed));
         self.arrivals += 1;
         self.unseen = true;
-        self.waiting.push(slot, &self.pool[slot]);
+        if matches!(self.config.batching, Batching::PrefillFirst(_)) {
+            self.prefill_first.come(slot);
+        } else {
+            self.waiting.push(slot, &self.pool[slot]);
+        }
     }
 
     /// Moves the cohort on to the next step: prefills that have sampled join it, and those whose last

@@ -129,6 +129,9 @@ pub enum Batching {
 pub struct PrefillFirst {
     /// Once a step has a prompt, another is added only below this many prompt tokens.
     pub max_prefill_tokens: Tokens,
+    /// Decode steps from one look at what has come to the next; after a step with prompts, and when there is
+    /// nothing to run, it looks at once.
+    pub scheduler_recv_interval: u32,
     /// Share of their remaining output that running requests are assumed to need still: from `init` it
     /// falls by `decay` with every decode step down to `min`, and rises when requests are retracted.
     pub init_new_token_ratio: f64,

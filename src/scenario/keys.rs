@@ -275,6 +275,7 @@ table! { engine, ENGINE, "engine":
     WATERMARK = "watermark", Kind::Number(UP_TO_ONE), Depends("the engine's"), "fraction of blocks kept free at admission";
     SCHEDULE_CONSERVATIVENESS = "schedule_conservativeness", Kind::Number(POSITIVE), Depends("sglang: 1.0"), "sglang only: scales the output that running requests are assumed to need still";
     MAX_PREFILL_TOKENS = "max_prefill_tokens", COUNT, Depends("sglang: 16384"), "sglang only: prompt tokens up to which a step takes another prompt";
+    SCHEDULER_RECV_INTERVAL = "scheduler_recv_interval", Kind::Integer { min: 1, max: 1000 }, Depends("sglang: 1"), "sglang only: decode steps between two looks at new requests";
     ENABLE_MIXED_CHUNK = "enable_mixed_chunk", Kind::Boolean, Depends("sglang: false"), "sglang only: decodes in prompt steps (only false is built)";
     CAPACITY_SCHEDULER_POLICY = "capacity_scheduler_policy", Kind::Choice(&["GUARANTEED_NO_EVICT", "MAX_UTILIZATION"]), Depends("tensorrt-llm: GUARANTEED_NO_EVICT"), "tensorrt-llm only: whether a request is admitted with room for its whole output or its prompt";
     SPECULATIVE_CONFIG = "speculative_config", Kind::Table(&speculative_config::SPECULATIVE_CONFIG), Depends("none"), "vllm only: speculative decoding by acceptance length";

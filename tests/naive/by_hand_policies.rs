@@ -6,17 +6,22 @@ use knee::units::Blocks;
 use super::Outcome;
 use super::by_hand::{batcher, gaps_ms, lives, open, pool, run, step_tokens};
 
-fn prefill_first(new_token_ratio: f64) -> BatcherConfig {
-    let policy = PrefillFirst {
+fn policy(new_token_ratio: f64) -> PrefillFirst {
+    PrefillFirst {
         max_prefill_tokens: 100,
+        scheduler_recv_interval: 1,
         init_new_token_ratio: new_token_ratio,
         min_new_token_ratio: new_token_ratio,
         new_token_ratio_decay: 0.0,
         clip_max_new_tokens: 4096,
         retract_decode_steps: 20,
         retract_to_headroom: false,
-    };
-    BatcherConfig { batching: Batching::PrefillFirst(policy), async_scheduling: false, ..batcher() }
+    }
+}
+
+fn prefill_first(new_token_ratio: f64) -> BatcherConfig {
+    let batching = Batching::PrefillFirst(policy(new_token_ratio));
+    BatcherConfig { batching, async_scheduling: false, ..batcher() }
 }
 
 fn blocks_used(outcome: &Outcome) -> Vec<Blocks> {
@@ -87,4 +92,18 @@ fn prompts_are_cut_at_the_chunk_size() {
     let outcome = run(&batcher, pool(40), 0, open(&[(0, 7, 1, 0), (0, 1, 1, 0)]));
     assert_eq!(step_tokens(&outcome), [4, 4]);
     assert_eq!(lives(&outcome), [(0, 0, 28, 28, 0), (1, 14, 28, 28, 0)]);
+}
+
+/// It looks at what came after every third decode step. B comes at 15, in the first decode step; A's third ends at
+/// 46: B's prompt runs from 46 to 58, where without the interval it would from 24 to 36. C comes into an idle
+/// engine and is looked at at once.
+#[test]
+fn new_requests_wait_for_the_next_look() {
+    let policy = PrefillFirst { scheduler_recv_interval: 3, ..policy(0.0) };
+    let batcher =
+        BatcherConfig { batching: Batching::PrefillFirst(policy), async_scheduling: false, ..batcher() };
+    let load = open(&[(0, 3, 6, 0), (15, 2, 2, 0), (200, 3, 1, 0)]);
+    let outcome = run(&batcher, pool(40), 0, load);
+    assert_eq!(step_tokens(&outcome), [3, 1, 1, 1, 2, 2, 1, 3]);
+    assert_eq!(lives(&outcome), [(1, 46, 58, 70, 0), (0, 0, 13, 81, 0), (2, 200, 213, 213, 0)]);
 }

@@ -42,6 +42,11 @@ pub struct Engine<'a> {
     ratio: f64,
     full: bool,
     released: bool,
+    /// Prefill first: requests that the scheduler has not looked at, its counter of steps since it last did, and
+    /// what the step composed last was.
+    inbox: Vec<usize>,
+    counter: u32,
+    last: Option<Kind>,
     pub outcome: Outcome,
 }
 
@@ -136,6 +141,9 @@ impl<'a> Engine<'a> {
             },
             full: false,
             released: false,
+            inbox: Vec::new(),
+            counter: 0,
+            last: None,
             outcome: Outcome::default(),
         }
     }
@@ -182,7 +190,11 @@ impl<'a> Engine<'a> {
             preemptions: 0,
         });
         let id = self.sequences.len() - 1;
-        self.enqueue(id, self.waiting.len());
+        if prefill_first {
+            self.inbox.push(id);
+        } else {
+            self.enqueue(id, self.waiting.len());
+        }
         true
     }
 
@@ -205,6 +217,7 @@ impl<'a> Engine<'a> {
     /// Checks that nothing was lost and gives the results away.
     pub fn into_outcome(mut self) -> Outcome {
         assert!(self.running.is_empty() && self.waiting.is_empty(), "idle with work left");
+        assert!(self.inbox.is_empty(), "requests that nobody looked at");
         assert_eq!(self.sequences.len(), self.outcome.finished.len(), "a request was lost");
         self.outcome.gaps_ns.sort_unstable();
         self.outcome
@@ -303,7 +316,7 @@ impl<'a> Engine<'a> {
             prefill_tokens: chunks.map(|row| row.tokens).sum(),
             emitted: 0,
             running: self.running.len() as u32,
-            waiting: self.waiting.len() as u32,
+            waiting: (self.waiting.len() + self.inbox.len()) as u32,
             blocks_used,
         }
     }

@@ -196,6 +196,7 @@ impl SplitMix {
         let init_new_token_ratio = self.pick(&[0.0, 0.3, 0.7, 1.0]);
         PrefillFirst {
             max_prefill_tokens: self.pick(&[1, 8, 64, 16_384]),
+            scheduler_recv_interval: self.pick(&[1, 1, 2, 5, 30]),
             init_new_token_ratio,
             min_new_token_ratio: init_new_token_ratio * 0.14,
             new_token_ratio_decay: init_new_token_ratio * self.pick(&[0.0, 0.01, 0.2]),

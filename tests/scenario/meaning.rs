@@ -87,6 +87,7 @@ fn other_engines_bring_their_policy_and_their_share_of_memory() {
     let Server::Llm(server) = &sglang.system.server else { panic!("not an LLM server") };
     let Batching::PrefillFirst(policy) = server.batcher.batching else { panic!("not SGLang's") };
     assert_eq!((policy.init_new_token_ratio, policy.max_prefill_tokens), (0.35, 16_384));
+    assert_eq!(policy.scheduler_recv_interval, 1);
     assert!((policy.min_new_token_ratio - 0.35 * 0.14).abs() < 1e-12);
     assert!((policy.new_token_ratio_decay - 0.35 * 0.86 / 600.0).abs() < 1e-12);
     let memory = &sglang.serving.as_ref().unwrap().memory;

@@ -325,6 +325,10 @@ fn an_engines_own_options_are_refused_by_the_others() {
     for (sets, words) in [
         (&["engine.max_prefill_tokens=4096"][..], "vllm has no option `max_prefill_tokens`: it is sglang's"),
         (
+            &["engine.scheduler_recv_interval=10"],
+            "vllm has no option `scheduler_recv_interval`: it is sglang's",
+        ),
+        (
             &["engine.name=sglang", "engine.capacity_scheduler_policy=MAX_UTILIZATION"],
             "sglang has no option `capacity_scheduler_policy`: it is tensorrt-llm's",
         ),

@@ -6,6 +6,9 @@
 //! fewest output tokens are retracted, to be computed anew later, and the estimate rises. Admission stops
 //! at the first that does not fit, until somebody leaves the batch.
 //!
+//! New requests are looked at once every `scheduler_recv_interval` decode steps, after every step with prompts
+//! and when there is nothing to run (`SchedulerRecvSkipper`).
+//!
 //! Counted as of the step in flight; SGLang's overlapped scheduler sees outputs one step later, which
 //! shifts its estimate by at most one token per running request.
 
@@ -34,6 +37,10 @@ pub(super) struct Memory {
     stalled: bool,
     /// End of the last decode step.
     decoded_at: SimTime,
+    /// Came since the scheduler last looked; and how many decode steps it composed since, if the step composed
+    /// last was one.
+    inbox: Vec<Slot>,
+    decodes_unlooked: Option<u32>,
 }
 
 impl Memory {
@@ -53,6 +60,14 @@ impl Memory {
 
     pub fn release(&mut self) {
         self.released = true;
+    }
+
+    pub fn come(&mut self, slot: Slot) {
+        self.inbox.push(slot);
+    }
+
+    pub fn unreceived(&self) -> usize {
+        self.inbox.len()
     }
 }
 
@@ -86,6 +101,31 @@ impl Batcher<'_> {
     }
 
     pub(super) fn compose_prefill_first(&mut self, policy: &PrefillFirst, plan: &mut StepPlan) {
+        let decodes = self.prefill_first.decodes_unlooked.unwrap_or(policy.scheduler_recv_interval);
+        let mut looks = decodes >= policy.scheduler_recv_interval;
+        if looks {
+            self.receive();
+        }
+        self.compose_received(policy, plan);
+        if plan.is_empty() && self.preempted.is_empty() && !self.prefill_first.inbox.is_empty() {
+            // With nothing to run the scheduler goes round until it looks.
+            looks = true;
+            self.receive();
+            self.compose_received(policy, plan);
+        }
+        let before = if looks { 0 } else { decodes };
+        self.prefill_first.decodes_unlooked = plan.decodes.then_some(before + 1);
+    }
+
+    fn receive(&mut self) {
+        for at in 0..self.prefill_first.inbox.len() {
+            let slot = self.prefill_first.inbox[at];
+            self.waiting.push(slot, &self.pool[slot]);
+        }
+        self.prefill_first.inbox.clear();
+    }
+
+    fn compose_received(&mut self, policy: &PrefillFirst, plan: &mut StepPlan) {
         plan.steady_decodes.clear();
         plan.steady_decodes.resize(self.config.class_priority.len(), 0);
         self.compose_prefills(policy, plan);

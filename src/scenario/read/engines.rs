@@ -17,6 +17,7 @@ pub(super) fn own_options<'d>(
 ) {
     let conservativeness = reader.number(engine, &keys::SCHEDULE_CONSERVATIVENESS);
     let max_prefill_tokens = reader.integer(engine, &keys::MAX_PREFILL_TOKENS);
+    let recv_interval = reader.integer(engine, &keys::SCHEDULER_RECV_INTERVAL);
     let mixed_chunk = reader.boolean(engine, &keys::ENABLE_MIXED_CHUNK);
     let capacity = reader.choice(engine, &keys::CAPACITY_SCHEDULER_POLICY);
     let (is_sglang, is_tensorrt_llm) = match &mut defaults.scheduler {
@@ -24,6 +25,7 @@ pub(super) fn own_options<'d>(
         Scheduler::Sglang(sglang) => {
             sglang.schedule_conservativeness = conservativeness.unwrap_or(sglang.schedule_conservativeness);
             sglang.max_prefill_tokens = max_prefill_tokens.unwrap_or(sglang.max_prefill_tokens);
+            sglang.scheduler_recv_interval = recv_interval.unwrap_or(sglang.scheduler_recv_interval);
             (true, false)
         }
         Scheduler::TensorRtLlm { max_utilization } => {
@@ -44,6 +46,7 @@ pub(super) fn own_options<'d>(
     };
     foreign(&keys::SCHEDULE_CONSERVATIVENESS, !is_sglang && conservativeness.is_some(), "sglang");
     foreign(&keys::MAX_PREFILL_TOKENS, !is_sglang && max_prefill_tokens.is_some(), "sglang");
+    foreign(&keys::SCHEDULER_RECV_INTERVAL, !is_sglang && recv_interval.is_some(), "sglang");
     foreign(&keys::ENABLE_MIXED_CHUNK, !is_sglang && mixed_chunk.is_some(), "sglang");
     foreign(&keys::CAPACITY_SCHEDULER_POLICY, !is_tensorrt_llm && capacity.is_some(), "tensorrt-llm");
     if defaults.scheduler != Scheduler::Vllm && policy == SchedulingPolicy::Priority {
@@ -107,6 +110,7 @@ fn prefill_first(sglang: &SglangScheduler) -> PrefillFirst {
     let min = (init * sglang.min_new_token_ratio_factor).min(1.0);
     PrefillFirst {
         max_prefill_tokens: sglang.max_prefill_tokens,
+        scheduler_recv_interval: sglang.scheduler_recv_interval,
         init_new_token_ratio: init,
         min_new_token_ratio: min,
         new_token_ratio_decay: (init - min) / f64::from(sglang.new_token_ratio_decay_steps.max(1)),

@@ -6,7 +6,11 @@ use knee::engine::PrefillFirst;
 use knee::units::{Blocks, Tokens};
 
 use super::Engine;
-use super::compose::Plan;
+use super::compose::{Kind, Plan};
+
+/// What a step with prompts adds to the counter of steps since the scheduler looked at what came; a decode step
+/// adds 1.
+const WEIGHT_OF_PROMPTS: u32 = 1000;
 
 /// What its adder still has to give.
 struct Room {
@@ -29,6 +33,31 @@ impl Room {
 
 impl Engine<'_> {
     pub(super) fn compose_prefill_first(&mut self, policy: &PrefillFirst) -> Plan {
+        let preemptions = self.outcome.preemptions;
+        self.counter += match self.last {
+            // Going round with nothing to run counts too, in no time.
+            None => policy.scheduler_recv_interval,
+            Some(Kind::Decode | Kind::Padding) => 1,
+            Some(Kind::Chunk | Kind::LastChunk) => WEIGHT_OF_PROMPTS,
+        };
+        if self.counter >= policy.scheduler_recv_interval {
+            self.look();
+        }
+        let mut plan = self.compose_known(policy);
+        if plan.is_empty() && self.outcome.preemptions == preemptions && !self.inbox.is_empty() {
+            self.look();
+            plan = self.compose_known(policy);
+        }
+        self.last = plan.rows.first().map(|row| row.kind);
+        plan
+    }
+
+    fn look(&mut self) {
+        self.counter = 0;
+        self.waiting.append(&mut self.inbox);
+    }
+
+    fn compose_known(&mut self, policy: &PrefillFirst) -> Plan {
         let preemptions = self.outcome.preemptions;
         let mut plan = self.compose_prefills(policy);
         if plan.is_empty() {
