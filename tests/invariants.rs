@@ -117,6 +117,7 @@ fn play(
         front_end: scenario.server.front_end,
         pipeline: None,
         speculation: None,
+        data_parallel: None,
     };
     let system = System { replicas, router, server: Server::Llm(Box::new(server)) };
     let until = RunUntil { requests: requests.len() as u64, time: SimTime::MAX, drain: true };

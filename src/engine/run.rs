@@ -16,6 +16,7 @@
 use std::collections::VecDeque;
 
 use super::config::{Server, System};
+use super::lockstep::LockStep;
 use super::observer::{Observer, Rejection};
 use super::replica::{Prices, Replica};
 use super::router::Router;
@@ -95,6 +96,11 @@ pub fn run(
             let nodes = (0..system.replicas).map(|id| Node::Staged { replica: replica(id), wakes: false });
             Run::new(system, nodes.collect(), client, until, seed, replication, observer).go()
         }
+        Server::Llm(server) if server.data_parallel.is_some() => {
+            let replicas = (0..system.replicas).filter_map(|id| LockStep::new(id, server));
+            let nodes = replicas.map(|replica| Node::LockStep { replica: Box::new(replica), wakes: false });
+            Run::new(system, nodes.collect(), client, until, seed, replication, observer).go()
+        }
         Server::Llm(server) => {
             let prices = Prices::new(server);
             let replica = |id| Box::new(Replica::new(id, server, &prices));
@@ -113,6 +119,7 @@ pub fn run(
 enum Node<'a> {
     Llm { replica: Box<Replica<'a>>, wakes: bool },
     Staged { replica: Box<StagedReplica<'a>>, wakes: bool },
+    LockStep { replica: Box<LockStep<'a>>, wakes: bool },
     Synthetic(Box<Station>),
 }
 
@@ -242,6 +249,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
         let stuck = self.nodes.iter().any(|node| match node {
             Node::Llm { replica, .. } => replica.in_flight() > 0,
             Node::Staged { replica, .. } => replica.in_flight() > 0,
+            Node::LockStep { replica, .. } => replica.in_flight() > 0,
             Node::Synthetic(station) => station.in_flight() > 0,
         });
         if stuck { Err(EngineError::ClockExhausted) } else { Ok(RunEnd { time: self.now, sent: self.sent }) }
@@ -324,6 +332,14 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
                 }
                 outcome
             }
+            Node::LockStep { replica, wakes } => {
+                let outcome = replica.accept(now, &request);
+                if outcome.is_ok() && replica.is_idle() && !*wakes {
+                    *wakes = true;
+                    self.waking.push_back(pick);
+                }
+                outcome
+            }
             Node::Synthetic(station) => {
                 let Some((distribution, stream)) = &mut self.service else {
                     return Ok(());
@@ -367,6 +383,9 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
             Node::Staged { replica, .. } => {
                 (replica.run(limit, self.closed, self.observer), &mut replica.completed)
             }
+            Node::LockStep { replica, .. } => {
+                (replica.run(limit, self.closed, self.observer), &mut replica.completed)
+            }
             Node::Synthetic(station) => {
                 (station.run(limit, self.closed, self.observer), &mut station.completed)
             }
@@ -395,6 +414,10 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
                 *wakes = false;
                 replica.wake(self.now, self.observer);
             }
+            Node::LockStep { replica, wakes } => {
+                *wakes = false;
+                replica.wake(self.now, self.observer);
+            }
             Node::Synthetic(_) => {}
         }
         self.note_due(id);
@@ -407,6 +430,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
             Node::Llm { replica, .. } => replica.due(),
             // Any step may bring a completion.
             Node::Staged { replica, .. } => replica.end,
+            Node::LockStep { replica, .. } => replica.end,
             Node::Synthetic(station) => station.end,
         };
         self.due.set(id, due);
