@@ -88,8 +88,8 @@ fn the_stage_with_room_for_the_fewest_blocks_decides() {
 }
 
 /// DeepSeek-V3 in fp8 on eight GPUs by hand. In routed experts are 653,908,770,816 parameters, in dense and shared
-/// feed-forward layers 3,743,416,320, in attention and routers 11,519,852,544; embeddings and head take
-/// 1,853,358,080 bytes each. One latent copy on each GPU under tensor parallelism is one of eight caches with ranks.
+/// feed-forward layers 3,743,416,320, in attention and routers 11,519,852,544, with a scale of four bytes for every 128 x
+/// 128 of them; embeddings and head take 1,853,358,080 bytes each. One latent copy on each GPU under tensor parallelism is one of eight caches with ranks.
 #[test]
 fn ranks_hold_their_own_attention_and_a_part_of_the_experts() {
     let catalog = Catalog::new(None);
@@ -102,14 +102,15 @@ fn ranks_hold_their_own_attention_and_a_part_of_the_experts() {
         ..inputs_on(&deepseek, &hardware, &engine)
     };
     let tensor = memory_budget(&MemoryInputs { tensor_parallel_size: 8, ..inputs });
-    let (matrix, own, shared) = (1_853_358_080, 11_519_852_544, 3_743_416_320);
+    let (matrix, own, shared, routed) = (1_853_358_080, 11_519_852_544, 3_743_416_320, 653_908_770_816);
+    let scaled = |parameters: u64| parameters + parameters / 4096;
     for (sharing, weights) in [
-        (Sharing::Experts, 2 * matrix + own + shared + 653_908_770_816 / 8),
-        (Sharing::FeedForwardAndHead, matrix + matrix / 8 + own + shared / 8 + 653_908_770_816 / 8),
+        (Sharing::Experts, 2 * matrix + scaled(own + shared + routed / 8)),
+        (Sharing::FeedForwardAndHead, matrix + matrix / 8 + scaled(own + shared / 8 + routed / 8)),
     ] {
         let ranks = Some(Ranks { count: 8, sharing });
         let ranks = memory_budget(&MemoryInputs { data_parallel: ranks, ..inputs });
-        assert!(ranks.weights.abs_diff(weights) <= 1, "{} {weights}", ranks.weights);
+        assert!(ranks.weights.abs_diff(weights) <= 2, "{} {weights}", ranks.weights);
         assert_eq!(ranks.block_bytes, tensor.block_bytes);
         assert!(ranks.blocks < tensor.blocks && 8 * ranks.blocks > 2 * tensor.blocks);
         assert_eq!(ranks.non_torch, tensor.non_torch);
@@ -117,8 +118,8 @@ fn ranks_hold_their_own_attention_and_a_part_of_the_experts() {
     // Two ranks of four GPUs: attention is divided by four.
     let ranks = Some(Ranks { count: 2, sharing: Sharing::Experts });
     let two = memory_budget(&MemoryInputs { tensor_parallel_size: 4, data_parallel: ranks, ..inputs });
-    let weights = (2 * matrix + own + shared) / 4 + 653_908_770_816 / 8;
-    assert!(two.weights.abs_diff(weights) <= 1, "{} {weights}", two.weights);
+    let weights = (2 * matrix + scaled(own + shared)) / 4 + scaled(routed / 8);
+    assert!(two.weights.abs_diff(weights) <= 2, "{} {weights}", two.weights);
 }
 
 #[test]

@@ -263,7 +263,8 @@ fn ranks_compute_their_own_tokens_and_a_part_of_everybodys() {
             + (rows(32.0) * spread + 2.0 * (32.0 * active + values.half_tokens * routed * touched)) / 8.0;
         assert_close(terms.linear_compute_s, compute / flops, 1e-9);
         let bandwidth = 4800e9 * values.memory;
-        let read = kept + spread / 8.0 + routed * touched / values.expert_memory / 8.0;
+        // A byte each, and a scale of four for every block of 128 x 128.
+        let read = (kept + spread / 8.0 + routed * touched / values.expert_memory / 8.0) * 4097.0 / 4096.0;
         assert_close(terms.linear_memory_s, read / bandwidth, 1e-9);
         let bytes = 2.0 * 7.0 / 8.0 * 32.0 * 7168.0 * 2.0;
         let exchange = layers * (2.0 * point.startup_s + bytes / point.bus_bytes_per_s);

@@ -251,6 +251,9 @@ impl<'a> LockStep<'a> {
             self.running += batcher.running.len;
             self.waiting += batcher.waiting_len();
             self.blocks_used += batcher.blocks_used();
+            if rank.plans[current].is_empty() {
+                batcher.sit_out();
+            }
             for &slot in &rank.plans[current].chunks {
                 let sequence = &mut batcher.pool[slot];
                 sequence.scheduled = sequence.scheduled.min(now);

@@ -233,7 +233,6 @@ fn ranks_that_are_replicas_or_cannot_be() {
         (&[two, "engine.pipeline_parallel_size=2"][..], "`engine.pipeline_parallel_size` with data-parallel"),
         (&[two, eagle], "`engine.speculative_config` with data-parallel ranks is not built yet"),
         (&[two, "engine.batching=static"], "`engine.batching` with data-parallel ranks"),
-        (&[two, "engine.enable_expert_parallel=true", "engine.tensor_parallel_size=32"], "over 32 GPUs"),
         (&["engine.data_parallel_size=3", "engine.enable_expert_parallel=true"], "the 128 experts of"),
         (&["engine.enable_dp_attention=true"], "vllm has no option `enable_dp_attention`: it is sglang's"),
         (&["engine.enable_attention_dp=true"], "no option `enable_attention_dp`: it is tensorrt-llm's"),

@@ -30,7 +30,7 @@ pub(super) struct Memory {
     newcomers: Vec<Slot>,
     /// The step in flight decodes: when it ends is not known yet.
     decoding: bool,
-    /// Prompts ran since the last decode step.
+    /// Prompts ran since the last decode step, or others without this scheduler.
     stalled: bool,
     /// End of the last decode step.
     decoded_at: SimTime,
@@ -53,6 +53,10 @@ impl Memory {
 
     pub fn release(&mut self) {
         self.released = true;
+    }
+
+    pub fn stall(&mut self) {
+        self.stalled = true;
     }
 }
 

@@ -1,8 +1,10 @@
 //! Which rank a request goes to: see [`RankPolicy`].
 
+use std::cmp::Reverse;
+
 use super::Rank;
 use crate::engine::config::{DataParallel, RankPolicy};
-use crate::units::{SimTime, Tokens};
+use crate::units::SimTime;
 use crate::workload::Request;
 
 /// vLLM's coordinator tells front ends at this interval how many requests each rank has
@@ -97,7 +99,8 @@ impl Balancer {
         let new = self.queue.len().min(seats);
         self.batch.clear();
         self.batch.extend(self.queue.drain(..new));
-        self.batch.sort_by_key(|request| Tokens::MAX - request.input_tokens);
+        // Of equals the first that was sent.
+        self.batch.sort_unstable_by_key(|request| (Reverse(request.input_tokens), request.index));
         let share = (there + new).div_ceil(ranks.len());
         let most = ranks.iter().map(held).max().unwrap_or(0).max(share);
         for request in &self.batch {

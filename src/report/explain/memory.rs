@@ -32,7 +32,7 @@ pub(super) fn budget(memory: &MemoryBudget, serving: &Serving) -> Vec<String> {
         shard.push("one shard".to_owned());
     }
     if serving.data_parallel.is_some() {
-        shard.push(format!("of what {} ranks share, a part", serving.ranks()));
+        shard.push(format!("with 1/{} of what the ranks share", serving.ranks()));
     }
     let stages = serving.pipeline_parallel_size;
     if stages > 1 {
