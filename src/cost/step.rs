@@ -25,6 +25,7 @@
 //! T_launch is what a step that no CUDA graph launches, or one with prompt tokens, waits for the host beyond
 //! all of that.
 
+mod experts;
 mod ranks;
 
 pub use ranks::{Ranks, Sharing};
@@ -33,13 +34,12 @@ use super::StepShape;
 use super::communication::all_reduce;
 use super::expert_parallel::Spread;
 use super::launch::{Graphs, Launch};
-use crate::catalog::{Attention, Dtype, Hardware, Mlp, Model, ProfileValues};
+use crate::catalog::{Attention, Dtype, Hardware, Model, ProfileValues};
 use crate::units::{SimSpan, Tokens, rounded};
+use experts::experts_memory;
 
 /// Activations travel and KV of computed heads is multiplied in bf16.
 pub(super) const ACTIVATION_BYTES: f64 = 2.0;
-/// Untouched share of experts below which all count as touched.
-const NEGLIGIBLE_SHARE: f64 = 1e-12;
 
 /// Seconds of one step, term by term.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -337,20 +337,29 @@ impl StepCost {
     #[must_use]
     #[inline]
     pub fn terms_at(&self, shape: &StepShape, speed: f64) -> StepTerms {
-        self.terms_among(shape, shape, speed)
+        match self.shared {
+            None => self.terms_of::<false>(shape, shape, speed),
+            Some(_) => self.terms_among(shape, shape, speed),
+        }
     }
 
     /// The same for one data-parallel rank whose part of the step is `shape`, when all ranks together have
     /// `all`.
     #[must_use]
-    #[inline]
     pub fn terms_among(&self, shape: &StepShape, all: &StepShape, speed: f64) -> StepTerms {
+        self.terms_of::<true>(shape, all, speed)
+    }
+
+    /// Without `RANKS` `all` is `shape`, and nothing need be looked up that only ranks have.
+    #[inline]
+    fn terms_of<const RANKS: bool>(&self, shape: &StepShape, all: &StepShape, speed: f64) -> StepTerms {
+        let all = if RANKS { all } else { shape };
         let tokens = f64::from(shape.tokens);
         let sequences = f64::from(shape.sequences);
         let mut linear_compute_s = self.linear_compute_per_token_s * tokens;
         let mut communication_s = self.communication_s + self.communication_per_token_s * tokens;
         let mut head_rows = shape.sampled;
-        if let Some(shared) = &self.shared {
+        if RANKS && let Some(shared) = &self.shared {
             linear_compute_s += shared.compute_s(all);
             communication_s += shared.exchange_s(all);
             head_rows = shared.head_rows(shape, all);
@@ -505,40 +514,6 @@ fn norm(a: f64, b: f64) -> f64 {
 fn attention(compute_s: f64, kv_s: f64) -> f64 {
     // Most steps only decode and multiply nothing to speak of: no root for those.
     if compute_s == 0.0 { kv_s } else { norm(compute_s, kv_s) }
-}
-
-/// Seconds to read the experts that n tokens touch, for n = 0, 1, ... until practically all are; `all_s`
-/// reads every expert of the model.
-fn experts_memory(model: &Model, all_s: f64, max_num_batched_tokens: Tokens) -> Vec<f64> {
-    let groups: Vec<(f64, f64)> =
-        model.layers.iter().filter_map(|group| expert_share(group.count, &group.mlp)).collect();
-    let all: f64 = groups.iter().map(|(parameters, _)| parameters).sum();
-    if groups.is_empty() {
-        return Vec::new();
-    }
-    let mut table = Vec::new();
-    for tokens in 0..=max_num_batched_tokens {
-        let untouched =
-            |&(parameters, unpicked): &(f64, f64)| parameters * libm::pow(unpicked, f64::from(tokens));
-        let share = 1.0 - groups.iter().map(untouched).sum::<f64>() / all;
-        table.push(all_s * share);
-        if 1.0 - share < NEGLIGIBLE_SHARE {
-            break;
-        }
-    }
-    table
-}
-
-/// Size of a group's routed experts in units of hidden size, and the chance 1 - k/E that a token does
-/// not pick a given one.
-fn expert_share(layers: u32, mlp: &Mlp) -> Option<(f64, f64)> {
-    match *mlp {
-        Mlp::Dense { .. } => None,
-        Mlp::Moe { experts, top_k, expert_intermediate, .. } => {
-            let size = f64::from(layers) * f64::from(experts) * f64::from(expert_intermediate);
-            Some((size, 1.0 - f64::from(top_k) / f64::from(experts)))
-        }
-    }
 }
 
 impl AttentionCost {

@@ -86,7 +86,7 @@ impl<'a> LockStep<'a> {
         })
     }
 
-    pub fn is_idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.end == SimTime::MAX
     }
 
