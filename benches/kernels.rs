@@ -164,6 +164,7 @@ fn one_replica(blocks: u32) -> System {
             front_end: SimSpan::ZERO,
             pipeline: None,
             speculation: None,
+            data_parallel: None,
         })),
     }
 }

@@ -376,6 +376,7 @@ fn nonsense_in_a_config_never_panics() {
                 max_num_batched_tokens: u32::MAX,
                 tensor_parallel_size: 1,
                 pipeline_parallel_size: 1,
+                data_parallel: None,
                 draft: None,
                 gpu_memory_utilization: 1.0,
                 num_gpu_blocks_override: None,

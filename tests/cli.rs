@@ -307,6 +307,28 @@ fn wrong_input_is_explained_on_standard_error_with_exit_2() {
     stderr_of_failure(&["run", "chat-h100", "--threads", "0"], 2);
 }
 
+/// 31,399 blocks of 16 tokens on each of eight ranks.
+#[test]
+fn explain_tells_what_ranks_have_each_and_together() {
+    let text = stdout(&["explain", "dp-attention", "--quiet", "--no-files"]);
+    for words in [
+        "H200 SXM 141 GB x8 (data-parallel ranks), vllm 0.23",
+        "with 1/8 of what the ranks share",
+        "GPU KV cache size: 502,384 tokens",
+        "(each of 8 ranks; 4,019,072 tokens over all of them)",
+        "8 x decode, batch 64",
+        "8 ranks step together",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let json = stdout(&["explain", "dp-attention", "--quiet", "--no-files", "--format", "json"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        (&json["data_parallel_ranks"], &json["memory"]["kv_cache_tokens"]),
+        (&8.into(), &502_384.into())
+    );
+}
+
 #[test]
 fn explain_prints_what_vllm_logs() {
     let text = stdout(&["explain", "chat-h100", "--quiet", "--no-files"]);

@@ -6,8 +6,8 @@ mod naive;
 use std::collections::HashMap;
 
 use knee::engine::{
-    BatcherConfig, Batching, Finished, LlmServer, Observer, Rejection, RouterPolicy, RunEnd, RunUntil,
-    Server, Step, System, run,
+    Batching, Finished, LlmServer, Observer, Rejection, RouterPolicy, RunEnd, RunUntil, Server, Step, System,
+    run,
 };
 use knee::metrics::{Recorder, RunFacts, RunMode, WarmUp};
 use knee::units::{SimSpan, SimTime};
@@ -74,11 +74,15 @@ impl Observer for Diary {
     }
 }
 
-/// Plays the open loads of the generator; closed ones belong to the comparison with the naive engine.
+/// Plays the open loads of the generator, one in five with data-parallel ranks; closed ones belong to the
+/// comparison with the naive engine.
 fn open_scenarios() -> impl Iterator<Item = (u64, Scenario, Vec<Request>)> {
     let costs = affine_costs();
     (0..SCENARIOS).filter_map(move |seed| {
-        let scenario = Scenario::random(seed, &costs);
+        let scenario = match seed % 5 {
+            4 => Scenario::random_ranks(seed, &costs),
+            _ => Scenario::random(seed, &costs),
+        };
         let Load::Open(requests) = scenario.load.clone() else {
             return None;
         };
@@ -110,6 +114,7 @@ fn play(
     router: RouterPolicy,
     observer: &mut impl Observer,
 ) -> RunEnd {
+    let is_static = scenario.server.batcher.batching == Batching::Static;
     let server = LlmServer {
         batcher: scenario.server.batcher.clone(),
         kv: scenario.server.kv,
@@ -117,6 +122,8 @@ fn play(
         front_end: scenario.server.front_end,
         pipeline: None,
         speculation: None,
+        // Static batches have no ranks.
+        data_parallel: scenario.server.data_parallel.filter(|_| !is_static),
     };
     let system = System { replicas, router, server: Server::Llm(Box::new(server)) };
     let until = RunUntil { requests: requests.len() as u64, time: SimTime::MAX, drain: true };
@@ -124,20 +131,20 @@ fn play(
 }
 
 /// Runs every open scenario on one replica and on a fleet, and hands the diary to `check`.
-fn for_all(check: impl Fn(&Diary, &BatcherConfig, &Scenario)) {
+fn for_all(check: impl Fn(&Diary, &Scenario)) {
     for (seed, scenario, requests) in open_scenarios() {
         for replicas in [1, 3] {
             let router = ROUTERS[seed as usize % ROUTERS.len()];
             let mut diary = Diary::default();
             play(&scenario, requests.clone(), replicas, router, &mut diary);
-            check(&diary, &scenario.server.batcher, &scenario);
+            check(&diary, &scenario);
         }
     }
 }
 
 #[test]
 fn invariant_1_requests_are_conserved() {
-    for_all(|diary, _, _| {
+    for_all(|diary, _| {
         let mut ended: Vec<u64> = diary.finished.iter().map(|life| life.request.index).collect();
         ended.extend(&diary.rejected);
         ended.sort_unstable();
@@ -149,9 +156,9 @@ fn invariant_1_requests_are_conserved() {
 
 #[test]
 fn invariant_2_kv_blocks_never_exceed_the_pool_nor_sequences_their_slots() {
-    for_all(|diary, batcher, scenario| {
+    for_all(|diary, scenario| {
         for &(.., running, blocks) in &diary.steps {
-            assert!(blocks <= scenario.server.kv.blocks && running <= batcher.max_num_seqs);
+            assert!(blocks <= scenario.server.total_blocks() && running <= scenario.server.total_seqs());
         }
     });
 }
@@ -159,7 +166,7 @@ fn invariant_2_kv_blocks_never_exceed_the_pool_nor_sequences_their_slots() {
 #[test]
 fn invariant_3_time_never_runs_back_and_a_replica_runs_one_step_at_a_time() {
     // The diary checks the order of all events as they come.
-    for_all(|diary, _, _| {
+    for_all(|diary, _| {
         let mut free: HashMap<u32, SimTime> = HashMap::new();
         for &(replica, start, end, ..) in &diary.steps {
             assert!(end > start && start >= free.get(&replica).copied().unwrap_or_default());
@@ -185,7 +192,7 @@ fn invariant_4_littles_law_holds_on_every_path() {
             end,
             classes: &classes,
             replicas: 2,
-            blocks_per_replica: scenario.server.kv.blocks,
+            blocks_per_replica: scenario.server.total_blocks(),
             servers_per_replica: 1,
         };
         let summary = recorder.summarise(&facts, WarmUp::NONE);
@@ -197,7 +204,7 @@ fn invariant_4_littles_law_holds_on_every_path() {
 
 #[test]
 fn invariant_5_no_token_before_its_prefill_and_no_end_before_its_start() {
-    for_all(|diary, _, scenario| {
+    for_all(|diary, scenario| {
         for life in &diary.finished {
             let Request { send, output_tokens, .. } = life.request;
             assert!(life.scheduled >= send + scenario.server.front_end, "scheduled before it arrived");

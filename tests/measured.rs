@@ -70,6 +70,7 @@ fn qwen3_14b_on_h100() -> System {
         max_num_batched_tokens: budget,
         tensor_parallel_size: 1,
         pipeline_parallel_size: 1,
+        data_parallel: None,
         draft: None,
         gpu_memory_utilization: engine.gpu_memory_utilization,
         num_gpu_blocks_override: Some(18_038),
@@ -92,6 +93,7 @@ fn qwen3_14b_on_h100() -> System {
         front_end: SimSpan::from_secs_f64(values.front_end_s).expect("a time"),
         pipeline: None,
         speculation: None,
+        data_parallel: None,
     };
     System { replicas: 1, router: RouterPolicy::RoundRobin, server: Server::Llm(Box::new(server)) }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use knee::catalog::{Attention, Catalog, Dtype, Hardware, LayerGroup, Mlp, Model};
-use knee::cost::{MemoryBudget, MemoryInputs, alternatives, memory_budget};
+use knee::cost::{MemoryBudget, MemoryInputs, Ranks, Sharing, alternatives, memory_budget};
 use serde::Deserialize;
 
 const GIB: f64 = 1_073_741_824.0;
@@ -54,6 +54,7 @@ fn budget(server: &Server) -> MemoryBudget {
         max_num_batched_tokens: server.max_num_batched_tokens,
         tensor_parallel_size: server.tensor_parallel_size,
         pipeline_parallel_size: 1,
+        data_parallel: None,
         draft: None,
         gpu_memory_utilization: server.gpu_memory_utilization,
         num_gpu_blocks_override: None,
@@ -84,6 +85,41 @@ fn the_stage_with_room_for_the_fewest_blocks_decides() {
     let fifths = memory_budget(&few);
     assert_eq!((fifths.stage, fifths.layers), (2, 7));
     assert!(fifths.blocks > whole.blocks * 5);
+}
+
+/// DeepSeek-V3 in fp8 on eight GPUs by hand. In routed experts are 653,908,770,816 parameters, in dense and shared
+/// feed-forward layers 3,743,416,320, in attention and routers 11,519,852,544, with a scale of four bytes for every 128 x
+/// 128 of them; embeddings and head take 1,853,358,080 bytes each. One latent copy on each GPU under tensor parallelism is one of eight caches with ranks.
+#[test]
+fn ranks_hold_their_own_attention_and_a_part_of_the_experts() {
+    let catalog = Catalog::new(None);
+    let hardware = catalog.hardware("h200-sxm").unwrap();
+    let engine = catalog.engine("vllm", Some("0.23"), &hardware).unwrap();
+    let deepseek = model("deepseek-v3");
+    let inputs = MemoryInputs {
+        weight_dtype: Dtype::Fp8,
+        max_num_seqs: 256,
+        ..inputs_on(&deepseek, &hardware, &engine)
+    };
+    let tensor = memory_budget(&MemoryInputs { tensor_parallel_size: 8, ..inputs });
+    let (matrix, own, shared, routed) = (1_853_358_080, 11_519_852_544, 3_743_416_320, 653_908_770_816);
+    let scaled = |parameters: u64| parameters + parameters / 4096;
+    for (sharing, weights) in [
+        (Sharing::Experts, 2 * matrix + scaled(own + shared + routed / 8)),
+        (Sharing::FeedForwardAndHead, matrix + matrix / 8 + scaled(own + shared / 8 + routed / 8)),
+    ] {
+        let ranks = Some(Ranks { count: 8, sharing });
+        let ranks = memory_budget(&MemoryInputs { data_parallel: ranks, ..inputs });
+        assert!(ranks.weights.abs_diff(weights) <= 2, "{} {weights}", ranks.weights);
+        assert_eq!(ranks.block_bytes, tensor.block_bytes);
+        assert!(ranks.blocks < tensor.blocks && 8 * ranks.blocks > 2 * tensor.blocks);
+        assert_eq!(ranks.non_torch, tensor.non_torch);
+    }
+    // Two ranks of four GPUs: attention is divided by four.
+    let ranks = Some(Ranks { count: 2, sharing: Sharing::Experts });
+    let two = memory_budget(&MemoryInputs { tensor_parallel_size: 4, data_parallel: ranks, ..inputs });
+    let weights = (2 * matrix + scaled(own + shared)) / 4 + scaled(routed / 8);
+    assert!(two.weights.abs_diff(weights) <= 2, "{} {weights}", two.weights);
 }
 
 #[test]
@@ -169,6 +205,7 @@ fn inputs_on<'a>(
         max_num_batched_tokens: 8192,
         tensor_parallel_size: 1,
         pipeline_parallel_size: 1,
+        data_parallel: None,
         draft: None,
         gpu_memory_utilization: 0.9,
         num_gpu_blocks_override: None,

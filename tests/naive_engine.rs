@@ -8,8 +8,8 @@ use std::sync::Arc;
 use knee::catalog::{Catalog, Dtype};
 use knee::cost::{Pipeline, StepCost};
 use knee::engine::{
-    Batching, Client, Finished, Observer, Rejection, RouterPolicy, RunUntil, Server, Speculation, Step,
-    System, run,
+    Batching, Client, DataParallel, Finished, Observer, RankPolicy, Rejection, RouterPolicy, RunUntil,
+    Server, Speculation, Step, System, run,
 };
 use knee::units::{SimSpan, SimTime, Tokens};
 use knee::workload::{Arrivals, Request, RequestStream, Trace, TraceFormat, Workload};
@@ -219,6 +219,19 @@ fn naive_equals_staged() {
     }
 }
 
+/// The same with data-parallel ranks.
+#[test]
+fn naive_equals_ranks() {
+    let mut costs = affine_costs();
+    costs.push(windowed_cost());
+    costs.push(StepCost::affine(1e-3, 1e-3).with_throttle(0.3));
+    costs.push(windowed_cost().with_throttle(0.15));
+    for seed in 0..seeds(3_000) {
+        let scenario = Scenario::random_ranks(seed, &costs);
+        assert_equal(seed, &scenario, &run_fast(&scenario));
+    }
+}
+
 /// One stage is no pipeline, and no drafts are no speculation: both engines of the product agree.
 #[test]
 fn staged_equals_fast() {
@@ -236,6 +249,25 @@ fn staged_equals_fast() {
             scenario.server.pipeline = Some(Pipeline::from_parts(vec![1], 0.0, 0.0));
         }
         assert_eq!(run_fast(&scenario), fast, "seed {seed}: {scenario:?}");
+    }
+}
+
+/// One rank is no data parallelism, alone or in a fleet: both engines of the product agree.
+#[test]
+fn one_rank_equals_none() {
+    let mut costs = affine_costs();
+    costs.push(StepCost::affine(1e-3, 1e-3).with_throttle(0.3));
+    for seed in 0..seeds(1_000) {
+        let mut scenario = Scenario::random(seed, &costs);
+        if scenario.server.batcher.batching == Batching::Static {
+            continue;
+        }
+        let (one, router) = (run_fast(&scenario), RouterPolicy::LeastOutstanding);
+        let fleet = run_fleet(&scenario, 3, router);
+        scenario.server.data_parallel =
+            Some(DataParallel { ranks: 1, policy: RankPolicy::WaitingAndRunning });
+        assert_eq!(run_fast(&scenario), one, "seed {seed}: {scenario:?}");
+        assert!(run_fleet(&scenario, 3, router) == fleet, "seed {seed}: {scenario:?}");
     }
 }
 

@@ -23,10 +23,15 @@ const COMPUTE_STARTS: [f64; 2] = [1.0, 0.75];
 /// wait for the host, its long ones for matrices far below their best rate.
 const LONG_LAUNCH: [(Parameter, f64); 3] =
     [(Parameter::PrefillLaunchPerLayer, 8.0), (Parameter::Compute, 0.2), (Parameter::HalfTokens, 0.05)];
+/// And one where the rows that matrices need are fitted: the kernels of the table may not be the engine's, and few
+/// rows at the table's rate look like slow memory, in which a search gets stuck.
+const FEW_ROWS: [(Parameter, f64); 1] = [(Parameter::HalfTokens, 0.05)];
 /// Share of compute lost under load where a fit is to find it: an H100 went from 0.71 cold to 0.63.
 const THROTTLE_PRIOR: f64 = 0.11;
 /// A parameter whose standard error is larger than this share of it, or of its prior, is not identified.
 const IDENTIFIED: f64 = 0.5;
+/// Standard errors from its prior at which a value shows the prior to be wrong.
+const CONTRADICTS: f64 = 2.0;
 /// Share by which step times are changed to see what responds to them.
 const RESPONSE_STEP: f64 = 0.03;
 /// Distance from a bound, in the logarithm, that counts as being at it: what the search resolves.
@@ -66,6 +71,9 @@ pub(super) fn fit(
         COMPUTE_STARTS.iter().map(|share| moved(&[(Parameter::Compute, *share)])).collect();
     if tried.contains(&Parameter::PrefillLaunchPerLayer) {
         starts.push(moved(&LONG_LAUNCH));
+    }
+    if tried.contains(&Parameter::HalfTokens) {
+        starts.push(moved(&FEW_ROWS));
     }
     loop {
         let now = tried.clone();
@@ -146,9 +154,13 @@ fn has_experts(cells: &[Cell]) -> bool {
     serving.model.weights(serving.weight_dtype).kind == ModelKind::MixtureOfExperts
 }
 
-/// How little a parameter is known: its standard error as a share of the larger of value and prior.
+/// How little a parameter is known: its standard error as a share of the larger of value and prior; nothing where the
+/// data contradicts the prior, to which it would return.
 fn doubt(one: &Fitted) -> f64 {
-    one.standard_error.map_or(f64::INFINITY, |error| error / one.value.max(one.prior))
+    one.standard_error.map_or(f64::INFINITY, |error| {
+        let contradicts = (one.value - one.prior).abs() > CONTRADICTS * error;
+        if contradicts { 0.0 } else { error / one.value.max(one.prior) }
+    })
 }
 
 /// The problem as the optimiser sees it: log errors of figures, at points of log parameters.

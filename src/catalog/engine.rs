@@ -178,7 +178,7 @@ impl<'a> EngineTable<'a> {
             None => Scheduler::Vllm,
         };
         let gpu_memory_utilization = budget.reserve.map_or(row.gpu_memory_utilization, |reserve| {
-            reserve.fraction(gpu.memory_bytes, budget.max_num_batched_tokens, 1)
+            reserve.fraction(gpu.memory_bytes, budget.max_num_batched_tokens, 1, 1)
         });
         Ok(EngineDefaults {
             engine: engine.clone(),

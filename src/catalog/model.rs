@@ -146,6 +146,24 @@ impl Model {
         sum
     }
 
+    /// Of [`Parameters::dense`], those of feed-forward layers: dense and shared ones.
+    #[must_use]
+    pub fn feed_forward_parameters(&self) -> u64 {
+        let layer = |mlp: &Mlp| match *mlp {
+            Mlp::Dense { intermediate } => u64::from(intermediate),
+            Mlp::Moe { shared_intermediate, .. } => u64::from(shared_intermediate),
+        };
+        let widths = self.layers.iter().map(|group| u64::from(group.count) * layer(&group.mlp));
+        3 * u64::from(self.hidden_size) * widths.sum::<u64>()
+    }
+
+    /// Layers with routed experts.
+    #[must_use]
+    pub fn moe_layer_count(&self) -> u32 {
+        let moe = self.layers.iter().filter(|group| matches!(group.mlp, Mlp::Moe { .. }));
+        moe.map(|group| group.count).sum()
+    }
+
     /// Bytes of the weights stored as `dtype`.
     #[must_use]
     pub fn weight_bytes(&self, dtype: Dtype) -> WeightBytes {

@@ -77,18 +77,29 @@ pub struct StaticReserve {
     pub per_chunk_token_mib: f64,
     pub per_gpu_mib: f64,
     pub at_least_mib: f64,
+    /// For each rank of data-parallel attention; the same from 4 GPUs on.
+    #[serde(default)]
+    pub per_rank_mib: f64,
+    #[serde(default)]
+    pub per_rank_tp4_mib: f64,
 }
 
 /// Chunks are reserved for as if they had at least this many tokens.
 const SMALLEST_CHUNK: Tokens = 2048;
 
 impl StaticReserve {
-    /// `mem_fraction_static` of a GPU with `memory` bytes: three decimals, as SGLang rounds it.
+    /// `mem_fraction_static` of a GPU with `memory` bytes: three decimals, as SGLang rounds it. `ranks` of
+    /// data-parallel attention, 1 without; `chunked_prefill_size` is what they have together.
     #[must_use]
-    pub fn fraction(&self, memory: Bytes, chunked_prefill_size: Tokens, tp: u32) -> f64 {
-        let constant = if tp < 4 { self.constant_mib } else { self.constant_tp4_mib };
+    pub fn fraction(&self, memory: Bytes, chunked_prefill_size: Tokens, tp: u32, ranks: u32) -> f64 {
+        let (constant, per_rank) = if tp < 4 {
+            (self.constant_mib, self.per_rank_mib)
+        } else {
+            (self.constant_tp4_mib, self.per_rank_tp4_mib)
+        };
+        let padding = if ranks > 1 { per_rank * f64::from(ranks) } else { 0.0 };
         let chunk = self.per_chunk_token_mib * f64::from(chunked_prefill_size.max(SMALLEST_CHUNK));
-        let reserved = constant + chunk + self.per_gpu_mib * f64::from(tp);
+        let reserved = constant + chunk + self.per_gpu_mib * f64::from(tp) + padding;
         let memory = memory as f64 / MIB;
         let fraction = (memory - reserved.max(self.at_least_mib)) / memory;
         (libm::rint(fraction * 1e3) / 1e3).max(0.0)
@@ -109,12 +120,16 @@ mod tests {
             per_chunk_token_mib: 1.5,
             per_gpu_mib: 128.0,
             at_least_mib: 10_240.0,
+            per_rank_mib: 768.0,
+            per_rank_tp4_mib: 2304.0,
         };
         let h100 = 81_559 << 20;
-        assert_eq!(reserve.fraction(h100, 8192, 1), 0.835);
-        assert_eq!(reserve.fraction(h100, 8192, 8), 0.818);
+        assert_eq!(reserve.fraction(h100, 8192, 1, 1), 0.835);
+        assert_eq!(reserve.fraction(h100, 8192, 8, 1), 0.818);
+        // Data-parallel attention: 8 x (3 + 1.5) x 512 MiB more.
+        assert_eq!(reserve.fraction(h100, 8192, 8, 8), 0.592);
         // 1,024 + 3,072 + 128 is below the floor.
-        assert_eq!(reserve.fraction(h100, 1024, 1), 0.874);
-        assert_eq!(reserve.fraction(1 << 20, 8192, 1), 0.0);
+        assert_eq!(reserve.fraction(h100, 1024, 1, 1), 0.874);
+        assert_eq!(reserve.fraction(1 << 20, 8192, 1, 1), 0.0);
     }
 }

@@ -11,12 +11,14 @@
 //! sampler's copies. vLLM gives all of them as many blocks as the stage has room for that has room for the
 //! fewest: the budget is that stage's.
 //!
+//! Data-parallel ranks hold their own attention weights and KV, and a part of what they share.
+//!
 //! The activation peak is what the engine's profiling run allocates. With many sequences the sampler
 //! dominates it (several f32 copies of sequences x vocabulary, not divided by p); with few sequences and
 //! a large token budget the widest layer does. That is why more `max_num_seqs` can make a full GPU
 //! slower. The figures of an engine version are data (`calibration/engines`).
 
-use super::{Draft, stage_layers};
+use super::{Draft, Ranks, Sharing, stage_layers};
 use crate::catalog::{Dtype, EngineDefaults, Hardware, KvShare, Mlp, Model};
 use crate::kv::KvSpec;
 use crate::units::{Blocks, Bytes, Tokens};
@@ -34,6 +36,8 @@ pub struct MemoryInputs<'a> {
     pub max_num_batched_tokens: Tokens,
     pub tensor_parallel_size: u32,
     pub pipeline_parallel_size: u32,
+    /// Ranks of `tensor_parallel_size` GPUs each that share weights; `None` without data parallelism.
+    pub data_parallel: Option<Ranks>,
     /// Speculative decoding with a model that drafts.
     pub draft: Option<&'a Draft>,
     pub gpu_memory_utilization: f64,
@@ -108,10 +112,9 @@ fn stage_budget(inputs: &MemoryInputs<'_>, stage: Stage) -> (u64, MemoryBudget) 
     let tp = inputs.tensor_parallel_size.max(1);
     // A draft model runs where tokens are sampled.
     let draft = inputs.draft.filter(|_| stage.is_last);
-    let weights = weight_bytes_per_gpu(model, inputs.weight_dtype, tp, stage)
-        + draft.map_or(0, |draft| draft.weight_bytes(tp));
+    let weights = weight_bytes_per_gpu(inputs, tp, stage) + draft.map_or(0, |draft| draft.weight_bytes(tp));
     let activations = activation_bytes(inputs, tp, stage);
-    let several = tp > 1 || inputs.pipeline_parallel_size > 1;
+    let several = tp > 1 || inputs.pipeline_parallel_size > 1 || inputs.data_parallel.is_some();
     let non_torch = if several { engine.non_torch_tp_bytes } else { engine.non_torch_bytes };
     let graphs = if engine.subtracts_graphs { engine.graph_estimate_bytes } else { 0 };
     let taken: f64 = [weights, activations, non_torch, graphs].map(|bytes| bytes as f64).iter().sum();
@@ -167,7 +170,9 @@ fn saturate(blocks: u64) -> Blocks {
 /// 13.4 and 64.4 GiB, as its logs print, instead of 12.8 and 60.6.
 const MXFP4_PADDING: u32 = 256;
 
-fn weight_bytes_per_gpu(model: &Model, dtype: Dtype, tp: u32, stage: Stage) -> Bytes {
+/// Data-parallel ranks have what they do not share once each, on `tp` GPUs, and the rest once together.
+fn weight_bytes_per_gpu(inputs: &MemoryInputs<'_>, tp: u32, stage: Stage) -> Bytes {
+    let MemoryInputs { model, weight_dtype: dtype, .. } = *inputs;
     let weights = model.weight_bytes(dtype);
     let padding = if dtype == Dtype::Mxfp4 {
         f64::from(model.hidden_size.next_multiple_of(MXFP4_PADDING)) / f64::from(model.hidden_size)
@@ -181,8 +186,18 @@ fn weight_bytes_per_gpu(model: &Model, dtype: Dtype, tp: u32, stage: Stage) -> B
         (false, false) => 0.0,
         _ => matrix,
     };
-    let all = embeddings_and_head + weights.dense * stage.share + weights.routed * padding * stage.share;
-    libm::ceil(all / f64::from(tp)) as Bytes
+    let Some(ranks) = inputs.data_parallel else {
+        let all = embeddings_and_head + weights.dense * stage.share + weights.routed * padding * stage.share;
+        return libm::ceil(all / f64::from(tp)) as Bytes;
+    };
+    let spread = 1.0 / f64::from(ranks.count);
+    let embeddings_and_head = match ranks.sharing {
+        Sharing::Experts => embeddings_and_head,
+        Sharing::FeedForwardAndHead => matrix * f64::from(tp) + (embeddings_and_head - matrix) * spread,
+    };
+    let shared = ranks.shared_part(model);
+    let dense = weights.dense * (1.0 - shared + shared * spread);
+    libm::ceil((embeddings_and_head + dense + weights.routed * padding * spread) / f64::from(tp)) as Bytes
 }
 
 /// The profiling run's peak: the sampler's copies over the hidden states, or the widest layer's
@@ -202,7 +217,10 @@ fn activation_bytes(inputs: &MemoryInputs<'_>, tp: u32, stage: Stage) -> Bytes {
     });
     let widest = widths.fold(0.0, f64::max);
     // Gate, up and their product; residual stream, norms, queries, keys, values and attention output.
-    let layer = tokens * 2.0 * (3.0 * widest / f64::from(tp) + 8.0 * hidden);
+    // Of the widest layer all ranks' tokens are on every GPU, but a smaller part of the layer; what they are
+    // gathered in and summed in comes on top (an estimate).
+    let gathered = 2.0 * inputs.data_parallel.map_or(0.0, |ranks| f64::from(ranks.count));
+    let layer = tokens * 2.0 * (3.0 * widest / f64::from(tp) + (8.0 + gathered) * hidden);
     libm::ceil(sampler.max(layer)) as Bytes
 }
 

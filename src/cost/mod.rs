@@ -7,6 +7,7 @@
 //! nobody measured.
 
 mod clock;
+mod communication;
 mod draft;
 mod expert_parallel;
 mod fit;
@@ -25,4 +26,4 @@ pub use launch::Graphs;
 pub use memory::{MemoryBudget, MemoryInputs, memory_budget};
 pub use pipeline::{Pipeline, stage_layers};
 pub use shape::{StepShape, window_pairs_x2};
-pub use step::{DecodeCost, StepCost, StepTerms};
+pub use step::{DecodeCost, Ranks, Sharing, StepCost, StepTerms};

@@ -12,8 +12,9 @@
 //! sustains, both measured, but not on this: the hop is an estimate. Stages are held to be of one kind of
 //! layer on average.
 
+use super::communication::{all_reduce_points, interpolate};
 use super::launch::eager_startup_s;
-use super::step::{ACTIVATION_BYTES, StepTerms, all_reduce_points, interpolate, to_span};
+use super::step::{ACTIVATION_BYTES, StepTerms, to_span};
 use crate::catalog::{Hardware, Model, ProfileValues};
 use crate::units::SimSpan;
 

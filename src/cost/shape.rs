@@ -40,6 +40,53 @@ impl StepShape {
         self.prefill_window_pairs_x2 += window_pairs_x2(h, c, u64::from(window));
         self.prefill_window_context += h.min(u64::from(window)) + c;
     }
+
+    /// One of `parts` equal parts, rounded up where it does not come out even.
+    #[must_use]
+    pub fn share(&self, parts: u32) -> Self {
+        let wide = u64::from(parts.max(1));
+        Self {
+            tokens: self.tokens.div_ceil(parts.max(1)),
+            sequences: self.sequences.div_ceil(parts.max(1)),
+            sampled: self.sampled.div_ceil(parts.max(1)),
+            decode_context: self.decode_context.div_ceil(wide),
+            decode_window_context: self.decode_window_context.div_ceil(wide),
+            prefill_pairs_x2: self.prefill_pairs_x2.div_ceil(wide),
+            prefill_window_pairs_x2: self.prefill_window_pairs_x2.div_ceil(wide),
+            prefill_context: self.prefill_context.div_ceil(wide),
+            prefill_window_context: self.prefill_window_context.div_ceil(wide),
+        }
+    }
+
+    /// What `copies` of it hold together.
+    #[must_use]
+    pub fn times(&self, copies: u32) -> Self {
+        std::iter::repeat_n(self, copies as usize).sum()
+    }
+}
+
+impl std::ops::AddAssign<&Self> for StepShape {
+    fn add_assign(&mut self, other: &Self) {
+        self.tokens += other.tokens;
+        self.sequences += other.sequences;
+        self.sampled += other.sampled;
+        self.decode_context += other.decode_context;
+        self.decode_window_context += other.decode_window_context;
+        self.prefill_pairs_x2 += other.prefill_pairs_x2;
+        self.prefill_window_pairs_x2 += other.prefill_window_pairs_x2;
+        self.prefill_context += other.prefill_context;
+        self.prefill_window_context += other.prefill_window_context;
+    }
+}
+
+impl<'a> std::iter::Sum<&'a Self> for StepShape {
+    fn sum<I: Iterator<Item = &'a Self>>(shapes: I) -> Self {
+        let mut all = Self::default();
+        for shape in shapes {
+            all += shape;
+        }
+        all
+    }
 }
 
 /// Twice the query-key pairs of a chunk of `c` tokens after `h` cached under window `w`: the exact
@@ -70,6 +117,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Parts are rounded up, and copies of an even part add up again.
+    #[test]
+    fn shapes_are_shared_and_added() {
+        let mut shape = StepShape { tokens: 6, sequences: 6, sampled: 6, ..StepShape::default() };
+        (shape.decode_context, shape.decode_window_context) = (601, 30);
+        shape.add_chunk(4, 10, true, 8);
+        let part = shape.share(4);
+        assert_eq!((part.tokens, part.sequences, part.sampled), (4, 2, 2));
+        assert_eq!((part.decode_context, part.prefill_context), (151, 4));
+        assert_eq!(part.times(3).tokens, 12);
+        assert_eq!(shape.times(4).share(4), shape);
+        assert_eq!([shape, part].iter().sum::<StepShape>().prefill_pairs_x2, 180 + 45);
     }
 
     #[test]

@@ -25,16 +25,21 @@
 //! T_launch is what a step that no CUDA graph launches, or one with prompt tokens, waits for the host beyond
 //! all of that.
 
+mod experts;
+mod ranks;
+
+pub use ranks::{Ranks, Sharing};
+
 use super::StepShape;
+use super::communication::all_reduce;
 use super::expert_parallel::Spread;
 use super::launch::{Graphs, Launch};
-use crate::catalog::{AllReduce, Attention, Dtype, Hardware, Mlp, Model, ProfileValues};
+use crate::catalog::{Attention, Dtype, Hardware, Model, ProfileValues};
 use crate::units::{SimSpan, Tokens, rounded};
+use experts::experts_memory;
 
 /// Activations travel and KV of computed heads is multiplied in bf16.
 pub(super) const ACTIVATION_BYTES: f64 = 2.0;
-/// Untouched share of experts below which all count as touched.
-const NEGLIGIBLE_SHARE: f64 = 1e-12;
 
 /// Seconds of one step, term by term.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -100,6 +105,8 @@ pub struct StepCost {
     communication_s: f64,
     communication_per_token_s: f64,
     launch: Launch,
+    /// Under data parallelism: what follows from the tokens of all ranks together.
+    shared: Option<ranks::Shared>,
 }
 
 /// Compute of attention: seconds per unit of the [`StepShape`]'s sums.
@@ -177,6 +184,7 @@ impl StepCost {
             communication_s,
             communication_per_token_s,
             launch: Launch::NONE,
+            shared: None,
         }
     }
 
@@ -238,6 +246,7 @@ impl StepCost {
             communication_s: 0.0,
             communication_per_token_s: 0.0,
             launch: Launch::NONE,
+            shared: None,
         }
     }
 
@@ -276,6 +285,7 @@ impl StepCost {
             communication_s: self.communication_s * factor,
             communication_per_token_s: self.communication_per_token_s * factor,
             launch: self.launch.scaled(factor),
+            shared: self.shared.map(|shared| shared.scaled(factor)),
         }
     }
 
@@ -309,8 +319,12 @@ impl StepCost {
     }
 
     /// Seconds that the layers' matrices compute for `tokens`, at full clock.
+    /// Of data-parallel ranks that have `tokens` together it is the mean.
     pub(super) fn linear_compute_s(&self, tokens: u64) -> f64 {
-        self.linear_compute_per_token_s * tokens as f64
+        match &self.shared {
+            None => self.linear_compute_per_token_s * tokens as f64,
+            Some(shared) => shared.mean_compute_s(self.linear_compute_per_token_s, tokens),
+        }
     }
 
     /// The terms of a step at full clock.
@@ -323,20 +337,44 @@ impl StepCost {
     #[must_use]
     #[inline]
     pub fn terms_at(&self, shape: &StepShape, speed: f64) -> StepTerms {
+        match self.shared {
+            None => self.terms_of::<false>(shape, shape, speed),
+            Some(_) => self.terms_among(shape, shape, speed),
+        }
+    }
+
+    /// The same for one data-parallel rank whose part of the step is `shape`, when all ranks together have
+    /// `all`.
+    #[must_use]
+    pub fn terms_among(&self, shape: &StepShape, all: &StepShape, speed: f64) -> StepTerms {
+        self.terms_of::<true>(shape, all, speed)
+    }
+
+    /// Without `RANKS` `all` is `shape`, and nothing need be looked up that only ranks have.
+    #[inline]
+    fn terms_of<const RANKS: bool>(&self, shape: &StepShape, all: &StepShape, speed: f64) -> StepTerms {
+        let all = if RANKS { all } else { shape };
         let tokens = f64::from(shape.tokens);
         let sequences = f64::from(shape.sequences);
         let mut linear_compute_s = self.linear_compute_per_token_s * tokens;
-        if self.spread_per_root_token_s > 0.0 {
-            linear_compute_s += self.spread_per_root_token_s * tokens.sqrt();
+        let mut communication_s = self.communication_s + self.communication_per_token_s * tokens;
+        let mut head_rows = shape.sampled;
+        if RANKS && let Some(shared) = &self.shared {
+            linear_compute_s += shared.compute_s(all);
+            communication_s += shared.exchange_s(all);
+            head_rows = shared.head_rows(shape, all);
         }
-        let experts_read_s = self.experts_read_s(shape.tokens);
+        if self.spread_per_root_token_s > 0.0 {
+            linear_compute_s += self.spread_per_root_token_s * f64::from(all.tokens).sqrt();
+        }
+        let experts_read_s = self.experts_read_s(all.tokens);
         let linear_memory_s = self.linear_memory_s + experts_read_s;
         linear_compute_s += self.linear_compute_half_s + self.experts_half_over_read * experts_read_s;
         linear_compute_s /= speed;
-        let head_s = if shape.sampled == 0 {
+        let head_s = if head_rows == 0 {
             0.0
         } else {
-            norm(self.head_compute_per_row_s * f64::from(shape.sampled), self.head_memory_s)
+            norm(self.head_compute_per_row_s * f64::from(head_rows), self.head_memory_s)
         };
         let attention_compute_s = self.attention.per_pair_x2_s * shape.prefill_pairs_x2 as f64
             + self.attention.per_window_pair_x2_s * shape.prefill_window_pairs_x2 as f64
@@ -356,7 +394,7 @@ impl StepCost {
             attention_s: attention(attention_compute_s, kv_s),
             attention_compute_s,
             kv_s,
-            communication_s: self.communication_s + self.communication_per_token_s * tokens,
+            communication_s,
             launch_s: 0.0,
         };
         // Of prompts without graphs, and of whatever graphs do not cover.
@@ -381,6 +419,12 @@ impl StepCost {
     #[inline]
     pub fn step_time(&self, shape: &StepShape, speed: f64) -> SimSpan {
         to_span(self.terms_at(shape, speed).total_s())
+    }
+
+    /// The same for one data-parallel rank: see [`StepCost::terms_among`].
+    #[must_use]
+    pub fn step_time_among(&self, shape: &StepShape, all: &StepShape, speed: f64) -> SimSpan {
+        to_span(self.terms_among(shape, all, speed).total_s())
     }
 
     /// [`StepCost::step_time`] with `beside_s` seconds more.
@@ -472,40 +516,6 @@ fn attention(compute_s: f64, kv_s: f64) -> f64 {
     if compute_s == 0.0 { kv_s } else { norm(compute_s, kv_s) }
 }
 
-/// Seconds to read the experts that n tokens touch, for n = 0, 1, ... until practically all are; `all_s`
-/// reads every expert of the model.
-fn experts_memory(model: &Model, all_s: f64, max_num_batched_tokens: Tokens) -> Vec<f64> {
-    let groups: Vec<(f64, f64)> =
-        model.layers.iter().filter_map(|group| expert_share(group.count, &group.mlp)).collect();
-    let all: f64 = groups.iter().map(|(parameters, _)| parameters).sum();
-    if groups.is_empty() {
-        return Vec::new();
-    }
-    let mut table = Vec::new();
-    for tokens in 0..=max_num_batched_tokens {
-        let untouched =
-            |&(parameters, unpicked): &(f64, f64)| parameters * libm::pow(unpicked, f64::from(tokens));
-        let share = 1.0 - groups.iter().map(untouched).sum::<f64>() / all;
-        table.push(all_s * share);
-        if 1.0 - share < NEGLIGIBLE_SHARE {
-            break;
-        }
-    }
-    table
-}
-
-/// Size of a group's routed experts in units of hidden size, and the chance 1 - k/E that a token does
-/// not pick a given one.
-fn expert_share(layers: u32, mlp: &Mlp) -> Option<(f64, f64)> {
-    match *mlp {
-        Mlp::Dense { .. } => None,
-        Mlp::Moe { experts, top_k, expert_intermediate, .. } => {
-            let size = f64::from(layers) * f64::from(experts) * f64::from(expert_intermediate);
-            Some((size, 1.0 - f64::from(top_k) / f64::from(experts)))
-        }
-    }
-}
-
 impl AttentionCost {
     /// `flops`: what attention sustains over all GPUs.
     fn new(model: &Model, flops: f64) -> Self {
@@ -554,45 +564,4 @@ impl KvCost {
             per_sequence_s: 2.0 * model.state_bytes_per_sequence(tp) as f64 / bandwidth,
         }
     }
-}
-
-/// Two all-reduces of n x hidden activations per layer: 2 L (alpha + 2 (p - 1) / p x n H bytes / bus).
-/// Returns the constant and the part per token.
-fn all_reduce(model: &Model, hardware: &Hardware, profile: &ProfileValues, tp: u32) -> (f64, f64) {
-    let Some(point) = interpolate(all_reduce_points(hardware, profile), tp) else {
-        return (0.0, 0.0);
-    };
-    let times = 2.0 * f64::from(model.layer_count());
-    let gpus = f64::from(tp);
-    let bytes = 2.0 * (gpus - 1.0) / gpus * f64::from(model.hidden_size) * ACTIVATION_BYTES;
-    (times * point.startup_s, times * bytes / point.bus_bytes_per_s)
-}
-
-/// The profile's all-reduce figures; the hardware's if it has none.
-pub(super) fn all_reduce_points<'a>(hardware: &'a Hardware, profile: &'a ProfileValues) -> &'a [AllReduce] {
-    match profile.all_reduce.as_slice() {
-        [] => &hardware.kernels.all_reduce,
-        fitted => fitted,
-    }
-}
-
-/// The all-reduce figures for `gpus` GPUs: linear between points in the logarithm of their number,
-/// constant beyond the ends. `None` for one GPU, and where nothing is known.
-pub(super) fn interpolate(points: &[AllReduce], gpus: u32) -> Option<AllReduce> {
-    if gpus < 2 {
-        return None;
-    }
-    let upper = points.iter().find(|point| point.gpus >= gpus).or(points.last())?;
-    let lower = points.iter().rfind(|point| point.gpus <= gpus).or(points.first())?;
-    if lower.gpus == upper.gpus {
-        return Some(AllReduce { gpus, ..*upper });
-    }
-    let log = |gpus: u32| libm::log2(f64::from(gpus));
-    let weight = (log(gpus) - log(lower.gpus)) / (log(upper.gpus) - log(lower.gpus));
-    let between = |low: f64, high: f64| low + weight * (high - low);
-    Some(AllReduce {
-        gpus,
-        startup_s: between(lower.startup_s, upper.startup_s),
-        bus_bytes_per_s: between(lower.bus_bytes_per_s, upper.bus_bytes_per_s),
-    })
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Graphs, StepCost, StepShape, StepTerms};
+use super::{Graphs, Ranks, Sharing, StepCost, StepShape, StepTerms};
 use crate::catalog::{Catalog, Dtype, Hardware, Model, ProfileValues};
 use crate::units::Tokens;
 
@@ -235,6 +235,66 @@ fn expert_parallelism_adds_what_the_busiest_gpu_has_more() {
     let [few, some, many, prompt] = [4, 64, 1024, 8192].map(|tokens| surplus("qwen3-30b-a3b", 8, tokens));
     assert!(few > 0.3 && few > some && some > many, "{few} {some} {many}");
     assert!(many > 0.0 && many < 0.03 && prompt > 0.0 && prompt < 0.03, "{many} {prompt}");
+}
+
+/// DeepSeek-V3 on eight GPUs, each a rank with four requests, by hand: 11.41 G parameters of attention, 1.19 G of
+/// dense and 2.55 G of shared feed-forward layers, 0.11 G of routers; of 653.9 G in routed experts 20.4 G are used.
+#[test]
+fn ranks_compute_their_own_tokens_and_a_part_of_everybodys() {
+    let setup = Setup::new("deepseek-v3", "h200-sxm", Dtype::Fp8);
+    let values = &setup.values;
+    let (own, alone) = (decode(4, 1000, Tokens::MAX), setup.cost(1).terms(&decode(4, 1000, Tokens::MAX)));
+    let all = own.times(8);
+    let (attention, dense, shared, routers) =
+        (11_413_422_080.0, 1_189_085_184.0, 2_554_331_136.0, 106_430_464.0);
+    let (routed, active) = (653_908_770_816.0, 20_434_649_088.0);
+    let touched = 1.0 - (1.0_f64 - 8.0 / 256.0).powi(32);
+    let point = values.all_reduce.iter().find(|point| point.gpus == 8).expect("measured");
+    for (sharing, kept, spread, layers) in [
+        (Sharing::Experts, attention + dense + shared + routers, 0.0, 58.0),
+        (Sharing::FeedForwardAndHead, attention + routers, dense + shared, 61.0),
+    ] {
+        let ranks = Ranks { count: 8, sharing };
+        let cost = setup.cost(1).with_ranks(&setup.model, &setup.hardware, values, ranks);
+        let terms = cost.terms_among(&own, &all, 1.0);
+        let flops = 1979e12 * values.compute;
+        let rows = |tokens: f64| 2.0 * (tokens + values.half_tokens);
+        let compute = rows(4.0) * kept
+            + (rows(32.0) * spread + 2.0 * (32.0 * active + values.half_tokens * routed * touched)) / 8.0;
+        assert_close(terms.linear_compute_s, compute / flops, 1e-9);
+        let bandwidth = 4800e9 * values.memory;
+        // A byte each, and a scale of four for every block of 128 x 128.
+        let read = (kept + spread / 8.0 + routed * touched / values.expert_memory / 8.0) * 4097.0 / 4096.0;
+        assert_close(terms.linear_memory_s, read / bandwidth, 1e-9);
+        let bytes = 2.0 * 7.0 / 8.0 * 32.0 * 7168.0 * 2.0;
+        let exchange = layers * (2.0 * point.startup_s + bytes / point.bus_bytes_per_s);
+        assert_close(terms.communication_s, exchange, 1e-9);
+        // Attention is a rank's own, whatever the others have.
+        assert_eq!((terms.attention_s, terms.sequences_s), (alone.attention_s, alone.sequences_s));
+        // The rows of all on an eighth of the head, or its own on the whole.
+        let bound = if sharing == Sharing::Experts { 1.0 } else { 0.2 };
+        assert!(terms.head_s <= bound * alone.head_s, "{sharing:?}");
+    }
+}
+
+/// Who has less takes no longer, down to nothing at all; more tokens elsewhere take longer.
+#[test]
+fn an_idle_rank_waits_for_the_others() {
+    let setup = Setup::new("deepseek-v3", "h200-sxm", Dtype::Fp8);
+    let ranks = Ranks { count: 8, sharing: Sharing::Experts };
+    let cost = setup.cost(1).with_expert_parallel(&setup.model, 8);
+    let cost = cost.with_ranks(&setup.model, &setup.hardware, &setup.values, ranks);
+    let (some, more) = (decode(4, 1000, Tokens::MAX), decode(40, 1000, Tokens::MAX));
+    let all = [some, more].iter().sum();
+    let time = |own: &StepShape, all: &StepShape| cost.step_time_among(own, all, 1.0);
+    assert!(time(&StepShape::default(), &all) < time(&some, &all));
+    assert!(time(&some, &all) < time(&more, &all));
+    assert!(time(&some, &some) < time(&some, &all));
+    // A rank alone in the server is as fast as one without ranks, up to the order of additions.
+    let one = Ranks { count: 1, sharing: Sharing::FeedForwardAndHead };
+    let one = setup.cost(8).with_ranks(&setup.model, &setup.hardware, &setup.values, one);
+    let (plain, one) = (setup.cost(8).terms(&more), one.terms(&more));
+    assert_close(one.total_s(), plain.total_s(), 1e-9);
 }
 
 /// Without a graph a step takes at least 300 us a layer and, on several GPUs, twice 22 us for its two

@@ -264,6 +264,11 @@ impl<'a> Batcher<'a> {
         }
     }
 
+    /// A step of others begins for which the composition came out empty: who decodes stands still meanwhile.
+    pub fn sit_out(&mut self) {
+        self.prefill_first.stall();
+    }
+
     /// Whether the next composition will be the last one again, a token older, as long as
     /// [`Batcher::only_grows_older`] says so. Who waits was not let in and will not be: slots and budget
     /// stay as they are, and blocks only become fewer.

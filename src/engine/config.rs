@@ -1,9 +1,9 @@
 //! What the simulated system is made of.
 
 use super::speculation::Speculation;
-use crate::cost::{Pipeline, StepCost, StepShape};
+use crate::cost::{Pipeline, StepCost, StepShape, StepTerms};
 use crate::kv::KvSpec;
-use crate::units::{SimSpan, Tokens};
+use crate::units::{Blocks, SimSpan, Tokens};
 use crate::workload::Distribution;
 
 /// Everything the engine needs to know about the deployment.
@@ -32,9 +32,70 @@ pub struct LlmServer {
     /// Stages of layers, with as many steps under way as there are stages; `None`: all layers in one.
     pub pipeline: Option<Pipeline>,
     pub speculation: Option<Speculation>,
+    /// Several schedulers that step together; `kv` and the limits of `batcher` are those of one of them.
+    pub data_parallel: Option<DataParallel>,
+}
+
+/// Data-parallel ranks of one server: each has its own scheduler, KV pool and requests, and all of them
+/// wait for each other in every step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataParallel {
+    pub ranks: u32,
+    pub policy: RankPolicy,
+}
+
+/// Which rank a request goes to, as the engines decide it inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RankPolicy {
+    /// vLLM from 0.10 on (`get_core_engine_for_request` in vllm/v1/engine/core_client.py): the least of 4 x
+    /// waiting + running, the first of equals. The counts are published every 100 ms; between, those chosen
+    /// count as waiting. As with one API server: several each know only their own choices.
+    WaitingAndRunning,
+    /// SGLang (`round_robin_scheduler` in managers/data_parallel_controller.py): one after the other.
+    RoundRobin,
+    /// TensorRT-LLM (`DefaultADPRouter` in pyexecutor/scheduler/adp_router.py): one queue, emptied when a
+    /// step is composed, longest prompts first; each to the rank with the fewest prompt tokens in flight
+    /// among those that have no more than their share of requests.
+    PromptTokens,
 }
 
 impl LlmServer {
+    /// Data-parallel ranks; 1 without any.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.data_parallel.map_or(1, |parallel| parallel.ranks)
+    }
+
+    /// KV blocks over all ranks.
+    #[must_use]
+    pub fn total_blocks(&self) -> Blocks {
+        self.kv.blocks.saturating_mul(self.ranks())
+    }
+
+    /// Sequences that run at once over all ranks.
+    #[must_use]
+    pub fn total_seqs(&self) -> u32 {
+        self.batcher.max_num_seqs.saturating_mul(self.ranks())
+    }
+
+    /// The terms of a step at full clock that holds `shape` over all ranks, an equal part on each.
+    #[must_use]
+    pub fn terms(&self, shape: &StepShape) -> StepTerms {
+        match self.ranks() {
+            1 => self.cost.terms(shape),
+            ranks => self.cost.terms_among(&shape.share(ranks), shape, 1.0),
+        }
+    }
+
+    /// How long a step is that holds `shapes`, one for each rank (an idle one runs along with nothing),
+    /// when compute runs at `speed` of a cold chip's: all wait for the slowest.
+    #[must_use]
+    pub fn ranks_time(&self, shapes: &[StepShape], speed: f64) -> SimSpan {
+        let all: StepShape = shapes.iter().sum();
+        let times = shapes.iter().map(|shape| self.cost.step_time_among(shape, &all, speed));
+        times.max().unwrap_or(SimSpan::ZERO)
+    }
+
     /// Puts into `times` how long a step is in each stage, in one without a pipeline, when compute runs at
     /// `speed` of a cold chip's.
     pub fn stage_times(&self, shape: &StepShape, speed: f64, times: &mut Vec<SimSpan>) {

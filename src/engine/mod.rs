@@ -8,6 +8,7 @@ mod batcher;
 mod client;
 mod cohort;
 mod config;
+mod lockstep;
 mod observer;
 mod replica;
 mod router;
@@ -19,8 +20,8 @@ mod synthetic;
 mod waiting;
 
 pub use config::{
-    BatcherConfig, Batching, LlmServer, PrefillFirst, RouterPolicy, SchedulingPolicy, Server,
-    SyntheticServer, System,
+    BatcherConfig, Batching, DataParallel, LlmServer, PrefillFirst, RankPolicy, RouterPolicy,
+    SchedulingPolicy, Server, SyntheticServer, System,
 };
 pub use observer::{Finished, Observer, QuietStep, Rejection, Step, Stretch};
 pub use run::{Client, EngineError, RunEnd, RunUntil, run};

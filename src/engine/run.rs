@@ -16,6 +16,7 @@
 use std::collections::VecDeque;
 
 use super::config::{Server, System};
+use super::lockstep::LockStep;
 use super::observer::{Observer, Rejection};
 use super::replica::{Prices, Replica};
 use super::router::Router;
@@ -95,7 +96,14 @@ pub fn run(
         Server::Llm(server) if server.pipeline.is_some() || server.speculation.is_some() => {
             let acceptance = keyed(seed, Purpose::Acceptance, replication);
             let replica = |id| Box::new(StagedReplica::new(id, server, acceptance));
-            let nodes = (0..system.replicas).map(|id| Node::Staged { replica: replica(id), wakes: false });
+            let replicas = (0..system.replicas).map(|id| Stepwise::Staged(replica(id)));
+            let nodes = replicas.map(|replica| Node::Stepwise { replica, wakes: false });
+            Run::new(system, nodes.collect(), client, until, seed, replication, observer).go()
+        }
+        Server::Llm(server) if server.data_parallel.is_some() => {
+            let replicas = (0..system.replicas).filter_map(|id| LockStep::new(id, server));
+            let replicas = replicas.map(|replica| Stepwise::LockStep(Box::new(replica)));
+            let nodes = replicas.map(|replica| Node::Stepwise { replica, wakes: false });
             Run::new(system, nodes.collect(), client, until, seed, replication, observer).go()
         }
         Server::Llm(server) => {
@@ -115,8 +123,63 @@ pub fn run(
 #[derive(Debug)]
 enum Node<'a> {
     Llm { replica: Box<Replica<'a>>, wakes: bool },
-    Staged { replica: Box<StagedReplica<'a>>, wakes: bool },
+    Stepwise { replica: Stepwise<'a>, wakes: bool },
     Synthetic(Box<Station>),
+}
+
+/// A replica of which every step must be looked at when it ends.
+#[derive(Debug)]
+enum Stepwise<'a> {
+    Staged(Box<StagedReplica<'a>>),
+    LockStep(Box<LockStep<'a>>),
+}
+
+impl Stepwise<'_> {
+    fn accept(&mut self, now: SimTime, request: &Request) -> Result<(), Rejection> {
+        match self {
+            Self::Staged(replica) => replica.accept(request),
+            Self::LockStep(replica) => replica.accept(now, request),
+        }
+    }
+
+    fn wake(&mut self, now: SimTime, observer: &mut impl Observer) {
+        match self {
+            Self::Staged(replica) => replica.wake(now, observer),
+            Self::LockStep(replica) => replica.wake(now, observer),
+        }
+    }
+
+    /// When the last step before `limit` ended, and the requests completed by then.
+    fn run(
+        &mut self,
+        limit: SimTime,
+        stop_on_completion: bool,
+        observer: &mut impl Observer,
+    ) -> (SimTime, &mut Vec<Request>) {
+        match self {
+            Self::Staged(replica) => {
+                (replica.run(limit, stop_on_completion, observer), &mut replica.completed)
+            }
+            Self::LockStep(replica) => {
+                (replica.run(limit, stop_on_completion, observer), &mut replica.completed)
+            }
+        }
+    }
+
+    /// `MAX` while it is idle.
+    fn end(&self) -> SimTime {
+        match self {
+            Self::Staged(replica) => replica.end,
+            Self::LockStep(replica) => replica.end,
+        }
+    }
+
+    fn in_flight(&self) -> u32 {
+        match self {
+            Self::Staged(replica) => replica.in_flight(),
+            Self::LockStep(replica) => replica.in_flight(),
+        }
+    }
 }
 
 struct Run<'a, C, O> {
@@ -244,7 +307,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
         }
         let stuck = self.nodes.iter().any(|node| match node {
             Node::Llm { replica, .. } => replica.in_flight() > 0,
-            Node::Staged { replica, .. } => replica.in_flight() > 0,
+            Node::Stepwise { replica, .. } => replica.in_flight() > 0,
             Node::Synthetic(station) => station.in_flight() > 0,
         });
         if stuck { Err(EngineError::ClockExhausted) } else { Ok(RunEnd { time: self.now, sent: self.sent }) }
@@ -319,9 +382,9 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
                 outcome
             }
             // It is due at the end of each step, so those before `now` have been served.
-            Node::Staged { replica, wakes } => {
-                let outcome = replica.accept(&request);
-                if outcome.is_ok() && replica.is_idle() && !*wakes {
+            Node::Stepwise { replica, wakes } => {
+                let outcome = replica.accept(now, &request);
+                if outcome.is_ok() && replica.end() == SimTime::MAX && !*wakes {
                     *wakes = true;
                     self.waking.push_back(pick);
                 }
@@ -367,9 +430,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
             Node::Llm { replica, .. } => {
                 (replica.run(limit, self.closed, self.observer), &mut replica.completed)
             }
-            Node::Staged { replica, .. } => {
-                (replica.run(limit, self.closed, self.observer), &mut replica.completed)
-            }
+            Node::Stepwise { replica, .. } => replica.run(limit, self.closed, self.observer),
             Node::Synthetic(station) => {
                 (station.run(limit, self.closed, self.observer), &mut station.completed)
             }
@@ -394,7 +455,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
                 *wakes = false;
                 replica.wake(self.now, self.observer);
             }
-            Node::Staged { replica, wakes } => {
+            Node::Stepwise { replica, wakes } => {
                 *wakes = false;
                 replica.wake(self.now, self.observer);
             }
@@ -409,7 +470,7 @@ impl<'a, C: Client, O: Observer> Run<'a, C, O> {
             Node::Llm { replica, .. } if self.nodes.len() == 1 => replica.end,
             Node::Llm { replica, .. } => replica.due(),
             // Any step may bring a completion.
-            Node::Staged { replica, .. } => replica.end,
+            Node::Stepwise { replica, .. } => replica.end(),
             Node::Synthetic(station) => station.end,
         };
         self.due.set(id, due);

@@ -84,10 +84,6 @@ impl<'a> StagedReplica<'a> {
         }
     }
 
-    pub fn is_idle(&self) -> bool {
-        self.steps.is_empty()
-    }
-
     pub fn in_flight(&self) -> u32 {
         self.scheduler.pool.len() as u32
     }

@@ -23,16 +23,16 @@ pub fn in_words(point: &Point) -> String {
         Server::Llm(server) => server,
     };
     let (kv, running) = (mean(|r| r.kv_use), mean(|r| r.running));
-    let seqs = f64::from(server.batcher.max_num_seqs);
+    let (each, seqs) = (server.batcher.max_num_seqs, f64::from(server.total_seqs()));
     let time = replicas.first().map_or_else(String::new, |replica| {
-        let terms = server.cost.terms(&replica.mean_step);
+        let terms = server.terms(&replica.mean_step);
         let (term, share) = largest(&terms);
         format!("; a step's largest part is {term} ({:.0} %)", share * 100.0)
     });
     let what = if kv > USED_UP || mean(|r| r.preemptions as f64) > 0.01 * mean(|r| r.completed as f64) {
         format!("KV cache: {:.0} % of the blocks in use on average", kv * 100.0)
     } else if running > USED_UP * seqs {
-        format!("max_num_seqs = {seqs}: all sequence slots in use")
+        format!("max_num_seqs = {each}: all sequence slots in use")
     } else {
         format!("GPU time: steps run {:.0} % of the time", busy * 100.0)
     };

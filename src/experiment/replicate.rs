@@ -25,7 +25,7 @@ impl Recorded {
 
     pub fn summarise(self, scenario: &Scenario, warm_up: WarmUp) -> RunSummary {
         let (blocks_per_replica, servers_per_replica) = match &scenario.system.server {
-            Server::Llm(server) => (server.kv.blocks, 1),
+            Server::Llm(server) => (server.total_blocks(), 1),
             Server::Synthetic(server) => (0, server.servers),
         };
         let facts = RunFacts {

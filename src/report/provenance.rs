@@ -30,13 +30,17 @@ pub fn deployment_of(scenarios: &[&Scenario]) -> String {
     }
     let of = |value: &dyn Fn(&Serving) -> String| choice(servings.iter().map(|serving| value(serving)));
     let mut gpus = of(&|serving| serving.hardware.title.clone());
-    let tp = range(servings.iter().map(|serving| serving.tensor_parallel_size));
+    let tp = range(servings.iter().map(|serving| serving.attention_tp));
     if tp != "1" {
         gpus += &format!(" x{tp} (tensor parallel)");
     }
     let stages = range(servings.iter().map(|serving| serving.pipeline_parallel_size));
     if stages != "1" {
         gpus += &format!(" x{stages} (pipeline stages)");
+    }
+    let ranks = range(servings.iter().map(|serving| serving.ranks()));
+    if ranks != "1" {
+        gpus += &format!(" x{ranks} (data-parallel ranks)");
     }
     if several {
         gpus += &format!(", {replicas} replicas");

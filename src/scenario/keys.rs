@@ -260,8 +260,10 @@ table! { engine, ENGINE, "engine":
     VERSION = "version", Kind::Text, Depends("the newest in the table"), "its version; brings that version's defaults";
     TENSOR_PARALLEL_SIZE = "tensor_parallel_size", GPUS, Fallback::Integer(1), "GPUs that share every layer";
     PIPELINE_PARALLEL_SIZE = "pipeline_parallel_size", GPUS, Fallback::Integer(1), "vllm only: stages of layers, each of tensor_parallel_size GPUs";
-    DATA_PARALLEL_SIZE = "data_parallel_size", GPUS, Fallback::Integer(1), "engines that share their experts and step together (only 1 is built)";
-    ENABLE_EXPERT_PARALLEL = "enable_expert_parallel", Kind::Boolean, Depends("false"), "whole experts on one GPU each, over the GPUs of tensor_parallel_size";
+    DATA_PARALLEL_SIZE = "data_parallel_size", GPUS, Fallback::Integer(1), "ranks that step together, each with scheduler, KV cache and attention of its own: vllm on tensor_parallel_size GPUs each, sglang within them";
+    ENABLE_DP_ATTENTION = "enable_dp_attention", Kind::Boolean, Depends("sglang: false"), "sglang only: the ranks of data_parallel_size share feed-forward layers (without it they are replicas)";
+    ENABLE_ATTENTION_DP = "enable_attention_dp", Kind::Boolean, Depends("tensorrt-llm: false"), "tensorrt-llm only: every GPU of tensor_parallel_size is a rank of its own but for routed experts";
+    ENABLE_EXPERT_PARALLEL = "enable_expert_parallel", Kind::Boolean, Depends("false"), "whole experts on one GPU each, over the GPUs of all ranks";
     MAX_NUM_SEQS = "max_num_seqs", Kind::Integer { min: 1, max: 1_000_000 }, Depends("the engine's"), "sequences that run at once";
     MAX_NUM_BATCHED_TOKENS = "max_num_batched_tokens", COUNT, Depends("the engine's"), "token budget of a step";
     MAX_MODEL_LEN = "max_model_len", Kind::IntegerOr("auto", 1, 1_000_000_000), Depends("the model's own, or what the KV pool holds"), "prompt + output of a request may not exceed it";

@@ -4,13 +4,15 @@
 //! KNEE_DATA=... cargo test --release --test holdout -- --ignored --nocapture
 //! ```
 //!
-//! `KNEE_DATA` is a folder with `points/concurrency_curves.csv`, the curves that NVIDIA AIConfigurator ships.
+//! `KNEE_DATA` is a folder with `points/concurrency_curves.csv`, the curves that NVIDIA AIConfigurator ships, and
+//! `points/measured.csv`, which has the offline throughputs that NVIDIA publishes.
 //! `KNEE_SERVER`: only servers whose name contains this; `KNEE_SPLIT`: only splits whose name does;
 //! `KNEE_SETS`: a folder into which the measurement sets are written, one for each server and split, so that
 //! `knee calibrate` runs the same fit, and the profiles that it would write; `KNEE_LOADS`: every load is printed. The whole table takes most of an hour of CPU time, so it is not among the
 //! default tests; each row is printed when it is known.
 
 mod curves;
+mod offline;
 mod servers;
 
 use std::collections::BTreeMap;
@@ -206,6 +208,14 @@ fn run(server: &Server, split: Split, roles: &[Role], text: &str, file: Option<&
         }
     }
     print_loads("fitted", &fit.fitted);
+    for (part, errors) in [("fitted", &fit.errors), ("held out", &fit.held_out_errors)] {
+        if let Some(row) = errors.iter().find(|row| row.figure == Figure::RequestThroughput) {
+            println!(
+                "    offline throughput {part}: {} loads, median {:.1} %",
+                row.cells, row.median_percent
+            );
+        }
+    }
     row(server, split, roles, &fit.errors, &fit.held_out_errors)
 }
 
@@ -233,7 +243,11 @@ fn table_of_hold_outs() {
         let loads = loads(server, &file);
         for split in Split::ALL.into_iter().filter(|split| asked("KNEE_SPLIT", &split.name(server))) {
             let Some(roles) = split.roles(server, &loads) else { continue };
-            let text = set(server, &loads, &roles);
+            let mut text = set(server, &loads, &roles);
+            if let Some(gpu) = server.offline {
+                let half = matches!(split, Split::Half(_));
+                text += &offline::entries(gpu, half, &file.with_file_name("measured.csv"));
+            }
             let path = sets.as_ref().map(|folder| {
                 fs::create_dir_all(folder).expect("a folder for the sets");
                 let words = format!("{} {}", server.name, split.name(server)).replace(',', "");

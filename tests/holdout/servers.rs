@@ -2,7 +2,9 @@
 //!
 //! Settings are those of the load generator's public scripts (SemiAnalysisAI/InferenceX, `benchmarks`).
 
-use knee::calibrate::Parameter::{self, ExpertMemory, HalfTokens, Memory, PrefillLaunchPerLayer};
+use knee::calibrate::Parameter::{
+    self, ExpertMemory, Fp8KvMemory, HalfTokens, Memory, PrefillLaunchPerLayer,
+};
 
 /// One profile's worth of curves.
 pub struct Server {
@@ -15,6 +17,8 @@ pub struct Server {
     /// Lengths are the nominal ones, not uniform in 0.8 to 1 of them.
     pub fixed_lengths: bool,
     pub also: &'static [Parameter],
+    /// The GPU as `points/measured.csv` writes it, where the engine's published offline throughputs are used too.
+    pub offline: Option<&'static str>,
     /// Loads in the file, by which a changed file is noticed.
     pub loads: usize,
 }
@@ -57,6 +61,7 @@ const DEEPSEEK: &[&str] = &["deepseek-ai/DeepSeek-R1", "deepseek-ai/DeepSeek-V3"
 const VLLM: &[Parameter] = &[Memory, HalfTokens];
 const VLLM_EXPERTS: &[Parameter] = &[Memory, HalfTokens, ExpertMemory];
 const TRT: &[Parameter] = &[Memory, PrefillLaunchPerLayer];
+const TRT_OFFLINE: &[Parameter] = &[Memory, HalfTokens, Fp8KvMemory];
 const SGLANG: &[Parameter] = &[Memory, PrefillLaunchPerLayer];
 const SGLANG_EXPERTS: &[Parameter] = &[Memory, HalfTokens, ExpertMemory, PrefillLaunchPerLayer];
 
@@ -81,6 +86,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: true,
         also: SGLANG,
+        offline: None,
         loads: 46,
     },
     Server {
@@ -99,6 +105,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: TRT,
+        offline: None,
         loads: 176,
     },
     Server {
@@ -117,6 +124,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: TRT,
+        offline: None,
         loads: 126,
     },
     Server {
@@ -135,6 +143,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: VLLM,
+        offline: None,
         loads: 22,
     },
     Server {
@@ -166,6 +175,7 @@ pub const SERVERS: &[Server] = &[
         ],
         fixed_lengths: false,
         also: SGLANG_EXPERTS,
+        offline: None,
         loads: 28,
     },
     Server {
@@ -184,7 +194,8 @@ pub const SERVERS: &[Server] = &[
             ..Source::PLAIN
         }],
         fixed_lengths: false,
-        also: TRT,
+        also: TRT_OFFLINE,
+        offline: Some("H200-SXM-141GB"),
         loads: 28,
     },
     Server {
@@ -203,6 +214,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: VLLM,
+        offline: None,
         loads: 31,
     },
     Server {
@@ -221,6 +233,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: VLLM,
+        offline: None,
         loads: 30,
     },
     Server {
@@ -239,6 +252,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: VLLM_EXPERTS,
+        offline: None,
         loads: 60,
     },
     Server {
@@ -277,6 +291,7 @@ pub const SERVERS: &[Server] = &[
         ],
         fixed_lengths: false,
         also: SGLANG_EXPERTS,
+        offline: None,
         loads: 36,
     },
     Server {
@@ -297,6 +312,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: SGLANG_EXPERTS,
+        offline: None,
         loads: 33,
     },
     Server {
@@ -316,6 +332,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: SGLANG_EXPERTS,
+        offline: None,
         loads: 15,
     },
     Server {
@@ -335,6 +352,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: TRT,
+        offline: None,
         loads: 34,
     },
     Server {
@@ -354,6 +372,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: TRT,
+        offline: None,
         loads: 74,
     },
     Server {
@@ -373,6 +392,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: TRT,
+        offline: None,
         loads: 39,
     },
     Server {
@@ -391,6 +411,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: VLLM,
+        offline: None,
         loads: 60,
     },
     Server {
@@ -409,6 +430,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: VLLM,
+        offline: None,
         loads: 50,
     },
     Server {
@@ -427,6 +449,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: VLLM,
+        offline: None,
         loads: 66,
     },
     Server {
@@ -445,6 +468,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: VLLM,
+        offline: None,
         loads: 60,
     },
     Server {
@@ -463,6 +487,7 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: false,
         also: VLLM,
+        offline: None,
         loads: 19,
     },
 ];

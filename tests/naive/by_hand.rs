@@ -45,7 +45,10 @@ pub(super) fn open(requests: &[(u64, Tokens, Tokens, u16)]) -> Load {
 pub(super) fn run(batcher: &BatcherConfig, kv: KvSpec, front_end_ms: u64, load: Load) -> Outcome {
     let (batcher, cost) = (batcher.clone(), StepCost::affine(0.010, 0.001));
     let front_end = SimSpan::from_nanos(front_end_ms * MS);
-    simulate(&LlmServer { batcher, kv, cost, front_end, pipeline: None, speculation: None }, load)
+    simulate(
+        &LlmServer { batcher, kv, cost, front_end, pipeline: None, speculation: None, data_parallel: None },
+        load,
+    )
 }
 
 /// (index, scheduled, first token, done in ms, preemptions) of each request, in order of completion.

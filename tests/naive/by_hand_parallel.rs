@@ -12,14 +12,36 @@ use super::{Load, Outcome, Scenario, StepRecord, affine_costs, simulate};
 fn two_stages(batcher: BatcherConfig, kv: KvSpec, load: Load) -> Outcome {
     let pipeline = Some(Pipeline::from_parts(vec![3, 3], 0.0, 0.0));
     let cost = StepCost::affine(0.010, 0.002);
-    simulate(&LlmServer { batcher, kv, cost, front_end: SimSpan::ZERO, pipeline, speculation: None }, load)
+    simulate(
+        &LlmServer {
+            batcher,
+            kv,
+            cost,
+            front_end: SimSpan::ZERO,
+            pipeline,
+            speculation: None,
+            data_parallel: None,
+        },
+        load,
+    )
 }
 
 /// Two drafts, `mean_acceptance_length` 1 (none accepted) or 3 (all). A step takes 10 ms and 1 ms per token.
 fn two_drafts(batcher: BatcherConfig, kv: KvSpec, mean_acceptance_length: f64, load: Load) -> Outcome {
     let speculation = Some(Speculation::new(2, mean_acceptance_length, 2, None));
     let cost = StepCost::affine(0.010, 0.001);
-    simulate(&LlmServer { batcher, kv, cost, front_end: SimSpan::ZERO, pipeline: None, speculation }, load)
+    simulate(
+        &LlmServer {
+            batcher,
+            kv,
+            cost,
+            front_end: SimSpan::ZERO,
+            pipeline: None,
+            speculation,
+            data_parallel: None,
+        },
+        load,
+    )
 }
 
 fn sync() -> BatcherConfig {

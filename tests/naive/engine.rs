@@ -1,7 +1,7 @@
 //! The engine: a running list, a queue, and steps that follow one another, several of them under way at once if
 //! there are stages for them.
 
-mod compose;
+pub mod compose;
 mod prefill_first;
 
 use std::collections::VecDeque;
@@ -22,11 +22,11 @@ pub struct Engine<'a> {
     kv: &'a KvSpec,
     acceptance: Keyed,
     /// Every request that was ever accepted; the lists below hold positions in it.
-    sequences: Vec<Sequence>,
+    pub sequences: Vec<Sequence>,
     /// In order of admission. Everything on it holds blocks, nothing else does.
-    running: Vec<usize>,
+    pub running: Vec<usize>,
     /// Next to be admitted first.
-    waiting: Vec<usize>,
+    pub waiting: Vec<usize>,
     /// Composed steps, the oldest first, and when each leaves the last stage.
     steps: VecDeque<(Plan, SimTime)>,
     /// When each stage is done with the last step composed.
@@ -51,8 +51,8 @@ pub struct Engine<'a> {
 }
 
 /// One request in the engine.
-struct Sequence {
-    request: Request,
+pub struct Sequence {
+    pub request: Request,
     /// Tokens whose KV it holds; steps count from when they are composed, drafts as if all were accepted.
     kv: Tokens,
     /// Tokens that it has slots for: what `kv` has reached, and what a draft model needs.
@@ -60,13 +60,13 @@ struct Sequence {
     /// Tokens to compute before the next one is sampled: the prompt, after a preemption all known tokens.
     prompt: Tokens,
     /// Output tokens that are out.
-    emitted: Tokens,
+    pub emitted: Tokens,
     /// Composed steps that are not out and hold a part of it; and of these, those that sample.
-    under_way: u32,
+    pub under_way: u32,
     pending: u32,
     /// Times it lost its blocks.
     losses: u32,
-    scheduled: Option<SimTime>,
+    pub scheduled: Option<SimTime>,
     first_token: Option<SimTime>,
     last_token: Option<SimTime>,
     preemptions: u32,
@@ -155,23 +155,7 @@ impl<'a> Engine<'a> {
 
     /// Takes a request into the queue, or refuses it if it is longer than the context or the whole pool.
     pub fn accept(&mut self, request: Request) -> bool {
-        let total = request.input_tokens + request.output_tokens - 1;
-        let all = request.input_tokens + request.output_tokens;
-        let prefill_first = matches!(self.batcher.batching, Batching::PrefillFirst(_));
-        let longest_prompt = match self.batcher.batching {
-            Batching::GuaranteedNoEvict => request.input_tokens,
-            // It may come back with all of its output but the last token.
-            Batching::MaxUtilization => total,
-            _ => 0,
-        };
-        let whole = !self.batcher.enable_chunked_prefill;
-        if all > self.batcher.max_model_len
-            || self.kv.fixed_blocks(total) + self.longest(total).div_ceil(self.kv.block_size) > self.kv.blocks
-            || whole && longest_prompt > self.batcher.max_num_batched_tokens
-            || prefill_first
-                && all + self.kv.fixed_blocks(total) * self.kv.block_size
-                    >= self.kv.blocks * self.kv.block_size
-        {
+        if self.refuses(&request) {
             self.outcome.rejected.push(request.index);
             return false;
         }
@@ -190,12 +174,32 @@ impl<'a> Engine<'a> {
             preemptions: 0,
         });
         let id = self.sequences.len() - 1;
-        if prefill_first {
+        if matches!(self.batcher.batching, Batching::PrefillFirst(_)) {
             self.inbox.push(id);
         } else {
             self.enqueue(id, self.waiting.len());
         }
         true
+    }
+
+    /// Whether the request could never run here.
+    pub fn refuses(&self, request: &Request) -> bool {
+        let total = request.input_tokens + request.output_tokens - 1;
+        let all = request.input_tokens + request.output_tokens;
+        let prefill_first = matches!(self.batcher.batching, Batching::PrefillFirst(_));
+        let longest_prompt = match self.batcher.batching {
+            Batching::GuaranteedNoEvict => request.input_tokens,
+            // It may come back with all of its output but the last token.
+            Batching::MaxUtilization => total,
+            _ => 0,
+        };
+        let whole = !self.batcher.enable_chunked_prefill;
+        all > self.batcher.max_model_len
+            || self.kv.fixed_blocks(total) + self.longest(total).div_ceil(self.kv.block_size) > self.kv.blocks
+            || whole && longest_prompt > self.batcher.max_num_batched_tokens
+            || prefill_first
+                && all + self.kv.fixed_blocks(total) * self.kv.block_size
+                    >= self.kv.blocks * self.kv.block_size
     }
 
     /// Ends the oldest step and composes what there is room for; returns the indices of completed requests.
@@ -301,7 +305,7 @@ impl<'a> Engine<'a> {
         speed
     }
 
-    fn step_record(&self, plan: &Plan, shape: StepShape, start: SimTime, end: SimTime) -> StepRecord {
+    pub fn step_record(&self, plan: &Plan, shape: StepShape, start: SimTime, end: SimTime) -> StepRecord {
         let blocks_used = self.blocks_used();
         assert!(blocks_used <= self.kv.blocks, "more blocks than the pool has");
         let bounded = self.batcher.enable_chunked_prefill
@@ -322,7 +326,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Hands out the tokens that the step brings and removes the requests that are complete with them.
-    fn output(&mut self, plan: &Plan, now: SimTime) -> Vec<u64> {
+    pub fn output(&mut self, plan: &Plan, now: SimTime) -> Vec<u64> {
         let mut complete = Vec::new();
         for row in &plan.rows {
             let sequence = &mut self.sequences[row.id];

@@ -7,6 +7,7 @@
 //!
 //! Steps wait for one another in a list: one under way and, if scheduling is pipelined, one composed behind
 //! it; through a pipeline of stages one for each stage. Speculation gives a sequence several tokens a step.
+//! Data-parallel ranks are engines whose steps begin and end together.
 //!
 //! [`simulate`] is the clock: at each instant first the requests that arrive, then the step that ends, then
 //! the requests which that end made arrive, and last the wake-up of an idle engine.
@@ -14,9 +15,11 @@
 mod by_hand;
 mod by_hand_parallel;
 mod by_hand_policies;
+mod by_hand_ranks;
 mod client;
 mod engine;
 pub mod fleet;
+mod ranks;
 mod scenario;
 
 use knee::cost::StepShape;
@@ -80,6 +83,9 @@ pub const SEED: u64 = 1;
 
 /// Runs `load` to its end.
 pub fn simulate(server: &LlmServer, load: Load) -> Outcome {
+    if server.data_parallel.is_some() {
+        return ranks::simulate(server, load);
+    }
     let mut client = Client::new(load, server.front_end);
     let mut engine = Engine::new(server);
     while let Some(now) = [client.next_arrival(), engine.step_end()].into_iter().flatten().min() {

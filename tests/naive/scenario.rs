@@ -1,7 +1,9 @@
 //! Random scenarios for comparing engines. The same seed gives the same scenario on every machine.
 
 use knee::cost::{Pipeline, StepCost};
-use knee::engine::{BatcherConfig, Batching, LlmServer, PrefillFirst, SchedulingPolicy, Speculation};
+use knee::engine::{
+    BatcherConfig, Batching, DataParallel, LlmServer, PrefillFirst, RankPolicy, SchedulingPolicy, Speculation,
+};
 use knee::kv::KvSpec;
 use knee::units::{SimSpan, SimTime, Tokens};
 use knee::workload::Request;
@@ -52,7 +54,15 @@ impl Scenario {
         let batcher = rng.batcher(longest, &kv, classes);
         let cost = costs[rng.range(0, costs.len() as u32 - 1) as usize].clone();
         let front_end = rng.front_end();
-        let server = LlmServer { batcher, kv, cost, front_end, pipeline: None, speculation: None };
+        let server = LlmServer {
+            batcher,
+            kv,
+            cost,
+            front_end,
+            pipeline: None,
+            speculation: None,
+            data_parallel: None,
+        };
         Self { server, load: rng.load(lengths) }
     }
 
@@ -73,6 +83,28 @@ impl Scenario {
             // Room for the drafts, or most requests would be refused.
             server.kv.blocks += 20_u32.div_ceil(server.kv.block_size);
         }
+        scenario
+    }
+
+    /// Scenario number `seed` with data-parallel ranks, under any batching but the static one.
+    pub fn random_ranks(seed: u64, costs: &[StepCost]) -> Self {
+        let longest = &[(8, 4), (60, 12), (20, 60), (400, 25), (1, 40), (6, 90)];
+        let mut scenario = Self::with(seed, costs, longest, 90);
+        let mut rng = SplitMix(!seed);
+        let server = &mut scenario.server;
+        if server.batcher.batching == Batching::Static {
+            server.batcher.batching = Batching::Continuous;
+        }
+        let ranks = rng.pick(&[1, 2, 2, 3, 4, 8]);
+        let policies = [RankPolicy::WaitingAndRunning, RankPolicy::RoundRobin, RankPolicy::PromptTokens];
+        let policy = rng.pick(&policies);
+        if policy == RankPolicy::PromptTokens {
+            // An engine that sorts its queue by prompts has no priorities.
+            server.batcher.scheduling_policy = SchedulingPolicy::Fcfs;
+        }
+        server.data_parallel = Some(DataParallel { ranks, policy });
+        let per_token_s = rng.pick(&[0.0, 1e-3, 33.3e-6]);
+        server.cost = server.cost.clone().with_shared_tokens(ranks, per_token_s);
         scenario
     }
 

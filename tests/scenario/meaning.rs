@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use knee::catalog::{Catalog, Dtype};
 use knee::cost::Graphs;
-use knee::engine::{Batching, RouterPolicy, SchedulingPolicy, Server};
+use knee::engine::{Batching, DataParallel, RankPolicy, RouterPolicy, SchedulingPolicy, Server};
 use knee::metrics::RunMode;
 use knee::scenario::{Document, RunLength, Warmup};
 use knee::workload::{Arrivals, Distribution, Lengths, Metric, Statistic};
@@ -78,6 +78,54 @@ fn stages_and_drafts_reach_the_engine() {
         speculates("method = \"ngram\", num_speculative_tokens = 5, mean_acceptance_length = 1.5");
     assert_eq!(server.speculation.as_ref().unwrap().lookahead, 0);
     assert!(server.speculation.unwrap().draft.is_none() && !server.batcher.async_scheduling);
+}
+
+/// vLLM has as many GPUs as ranks of tensor_parallel_size; SGLang and TensorRT-LLM have the ranks within it.
+#[test]
+fn data_parallel_ranks_reach_the_engine() {
+    const MODEL: [&str; 3] = ["model.name=deepseek-v3", "hardware.gpu=h200-sxm", "engine.max_model_len=auto"];
+    let of = |sets: &[&str]| {
+        let scenario = scenario(MINIMAL, &[&MODEL, sets].concat());
+        let Server::Llm(server) = scenario.system.server else { panic!("not an LLM server") };
+        let serving = scenario.serving.unwrap();
+        assert_eq!((scenario.gpus, serving.gpus()), (8, 8));
+        (server, serving)
+    };
+    let (server, plain) = of(&["engine.tensor_parallel_size=8", "engine.data_parallel_size=1"]);
+    assert_eq!((server.data_parallel, plain.attention_tp, plain.ranks()), (None, 8, 1));
+
+    let vllm = |ranks| Some(DataParallel { ranks, policy: RankPolicy::WaitingAndRunning });
+    let (server, serving) = of(&["engine.data_parallel_size=8", "engine.enable_expert_parallel=true"]);
+    assert_eq!((server.data_parallel, serving.attention_tp), (vllm(8), 1));
+    // Each rank has the version's own limits and a pool of its own.
+    assert_eq!(server.batcher.max_num_seqs, plain.engine.max_num_seqs);
+    assert_eq!(server.total_blocks(), server.kv.blocks * 8);
+    assert!(server.total_blocks() > 2 * plain.memory.blocks);
+    let (server, serving) = of(&["engine.data_parallel_size=4", "engine.tensor_parallel_size=2"]);
+    assert_eq!((server.data_parallel, serving.attention_tp), (vllm(4), 2));
+
+    let eight = ["engine.name=sglang", "engine.tensor_parallel_size=8"];
+    let (one, _) = of(&eight);
+    let ranks =
+        ["engine.data_parallel_size=4", "engine.enable_dp_attention=true", "engine.max_num_seqs=1024"];
+    let (server, serving) = of(&[&eight[..], &ranks].concat());
+    let policy = RankPolicy::RoundRobin;
+    assert_eq!((server.data_parallel, serving.attention_tp), (Some(DataParallel { ranks: 4, policy }), 2));
+    // Chunks, running requests and conservativeness of all become those of a rank.
+    assert_eq!(server.batcher.max_num_batched_tokens * 4, one.batcher.max_num_batched_tokens);
+    assert_eq!(server.batcher.max_num_seqs, 256);
+    let ratio = |batching| match batching {
+        Batching::PrefillFirst(policy) => policy.init_new_token_ratio,
+        _ => panic!("not SGLang's"),
+    };
+    assert!((ratio(server.batcher.batching) - 0.3 * ratio(one.batcher.batching)).abs() < 1e-12);
+
+    let eight = ["engine.name=tensorrt-llm", "engine.tensor_parallel_size=8"];
+    let (server, serving) = of(&[&eight[..], &["engine.enable_attention_dp=true"]].concat());
+    let policy = RankPolicy::PromptTokens;
+    assert_eq!((server.data_parallel, serving.attention_tp), (Some(DataParallel { ranks: 8, policy }), 1));
+    let (server, _) = of(&[&eight[..], &["engine.enable_attention_dp=false"]].concat());
+    assert_eq!(server.data_parallel, None);
 }
 
 /// The pool in bytes follows each engine's own formula, and the batcher each engine's policy.

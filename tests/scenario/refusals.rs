@@ -214,11 +214,50 @@ fn syntax_errors_point_at_their_place() {
 
 #[test]
 fn what_is_not_built_is_refused_and_its_off_value_accepted() {
-    for (key, on, off) in [("data_parallel_size", "8", "1"), ("enable_prefix_caching", "true", "false")] {
-        let message = refusal(MINIMAL, &[&format!("engine.{key}={on}")]);
-        assert!(message.starts_with(&format!("error: `engine.{key}` is not built yet")), "{message}");
-        scenario(MINIMAL, &[&format!("engine.{key}={off}")]);
+    let message = refusal(MINIMAL, &["engine.enable_prefix_caching=true"]);
+    assert!(message.starts_with("error: `engine.enable_prefix_caching` is not built yet"), "{message}");
+    scenario(MINIMAL, &["engine.enable_prefix_caching=false"]);
+}
+
+#[test]
+fn ranks_that_are_replicas_or_cannot_be() {
+    let dense = refusal(MINIMAL, &["engine.data_parallel_size=4"]);
+    assert!(dense.starts_with("error: data_parallel_size = 4 means independent engines here"), "{dense}");
+    assert!(dense.contains("llama-3.1-8b is no mixture of experts"), "{dense}");
+    let help = "`deployment.replicas = 4` behind `router = \"least_outstanding\"`";
+    assert!(dense.contains(help), "{dense}");
+
+    let moe = |sets: &[&str]| refusal(MINIMAL, &[&["model.name=qwen3-30b-a3b"], sets].concat());
+    let two = "engine.data_parallel_size=2";
+    let eagle = "engine.speculative_config={ method = \"eagle\", num_speculative_tokens = 3, mean_acceptance_length = 2 }";
+    let sglang = ["engine.name=sglang", "engine.enable_dp_attention=true"];
+    let tensorrt_llm = "engine.name=tensorrt-llm";
+    for (sets, words) in [
+        (&[two, "engine.pipeline_parallel_size=2"][..], "`engine.pipeline_parallel_size` with data-parallel"),
+        (&[two, eagle], "`engine.speculative_config` with data-parallel ranks is not built yet"),
+        (&[two, "engine.batching=static"], "`engine.batching` with data-parallel ranks"),
+        (&["engine.data_parallel_size=3", "engine.enable_expert_parallel=true"], "the 128 experts of"),
+        (&["engine.enable_dp_attention=true"], "vllm has no option `enable_dp_attention`: it is sglang's"),
+        (&["engine.enable_attention_dp=true"], "no option `enable_attention_dp`: it is tensorrt-llm's"),
+        (&["engine.name=sglang", two], "without `enable_dp_attention` the ranks share nothing"),
+        (&["engine.name=sglang", two], "behind `router = \"round_robin\"`"),
+        (&[sglang[0], sglang[1], two], "tensor_parallel_size (1) must be divisible by data_parallel_size"),
+        (
+            &[sglang[0], sglang[1], two, "engine.tensor_parallel_size=2", "engine.max_num_seqs=1"],
+            "`max_num_seqs` of all 2 ranks together leaves nothing for each",
+        ),
+        (&[tensorrt_llm, two], "`enable_attention_dp = true` makes every GPU of tensor_parallel_size a rank"),
+    ] {
+        let message = moe(sets);
+        assert!(message.contains(words), "{words}: {message}");
     }
+    let dense = ["engine.enable_attention_dp=true", tensorrt_llm, "engine.tensor_parallel_size=2"];
+    assert!(refusal(MINIMAL, &dense).contains("only for mixtures of experts"));
+    let large = ["model.name=deepseek-v3", "engine.data_parallel_size=2"];
+    let message = refusal(MINIMAL, &large);
+    assert!(message.contains("does not fit on 2 data-parallel ranks of 1 x h100-sxm"), "{message}");
+    // SGLang itself turns it off for one.
+    scenario(MINIMAL, &sglang);
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(super) struct Memory {
     newcomers: Vec<Slot>,
     /// The step in flight decodes: when it ends is not known yet.
     decoding: bool,
-    /// Prompts ran since the last decode step.
+    /// Prompts ran since the last decode step, or others without this scheduler.
     stalled: bool,
     /// End of the last decode step.
     decoded_at: SimTime,
@@ -68,6 +68,10 @@ impl Memory {
 
     pub fn unreceived(&self) -> usize {
         self.inbox.len()
+    }
+
+    pub fn stall(&mut self) {
+        self.stalled = true;
     }
 }
 

@@ -95,7 +95,8 @@ fn changes(scenario: &Scenario) -> Vec<(&'static str, String)> {
     match (&scenario.system.server, &scenario.serving) {
         (Server::Llm(server), Some(serving)) => {
             let batcher = &server.batcher;
-            let (seqs, budget) = (batcher.max_num_seqs, batcher.max_num_batched_tokens);
+            let shared = serving.ranks_sharing_limits();
+            let (seqs, budget) = (batcher.max_num_seqs * shared, batcher.max_num_batched_tokens * shared);
             vec![
                 ("engine.max_num_seqs", seqs.saturating_mul(2).to_string()),
                 ("engine.max_num_batched_tokens", budget.saturating_mul(2).to_string()),

@@ -74,7 +74,8 @@ pub fn tune(
     let Server::Llm(server) = &base.system.server else {
         return Ok(None);
     };
-    let own = (server.batcher.max_num_seqs, server.batcher.max_num_batched_tokens);
+    let shared = base.serving.as_ref().map_or(1, |serving| serving.ranks_sharing_limits());
+    let own = (server.batcher.max_num_seqs * shared, server.batcher.max_num_batched_tokens * shared);
     let axis = if has_objectives(&base) { Some(LoadAxis::of(document, catalog, &base, key)?) } else { None };
     let (aim, unit) = match &axis {
         Some(axis) => (Aim::Capacity, axis.unit.clone()),

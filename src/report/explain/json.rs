@@ -17,6 +17,9 @@ struct Explanation<'a> {
     deployment: String,
     /// Per GPU.
     memory: Memory,
+    /// Ranks of data parallelism; absent without. Memory is one rank's, steps are those of all together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_parallel_ranks: Option<u32>,
     /// Layers of each pipeline stage; absent without a pipeline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pipeline_layers: Option<Vec<u32>>,
@@ -71,7 +74,7 @@ pub fn json(scenario: &Scenario) -> Result<Result<String, serde_json::Error>, No
     };
     let memory = &serving.memory;
     let steps = shapes(scenario, server).into_iter().map(|(name, shape)| {
-        let terms = server.cost.terms(&shape);
+        let terms = server.terms(&shape);
         let ms = |resource: Resource| resource.seconds(&terms) * 1e3;
         Step {
             name,
@@ -112,6 +115,7 @@ pub fn json(scenario: &Scenario) -> Result<Result<String, serde_json::Error>, No
             max_num_seqs: server.batcher.max_num_seqs,
             max_num_batched_tokens: server.batcher.max_num_batched_tokens,
         },
+        data_parallel_ranks: server.data_parallel.map(|parallel| parallel.ranks),
         pipeline_layers: server.pipeline.as_ref().map(|pipeline| pipeline.layers().to_vec()),
         steps: steps.collect(),
     };

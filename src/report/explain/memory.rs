@@ -28,8 +28,11 @@ pub(super) fn budget(memory: &MemoryBudget, serving: &Serving) -> Vec<String> {
         row("usable", gib((total * share) as u64), total * share, "gpu_memory_utilization");
     }
     let mut shard = Vec::new();
-    if serving.tensor_parallel_size > 1 {
+    if serving.attention_tp > 1 {
         shard.push("one shard".to_owned());
+    }
+    if serving.data_parallel.is_some() {
+        shard.push(format!("with 1/{} of what the ranks share", serving.ranks()));
     }
     let stages = serving.pipeline_parallel_size;
     if stages > 1 {
@@ -99,10 +102,15 @@ pub(super) fn start_up_lines(server: &LlmServer, memory: &MemoryBudget, look: Lo
             count(u64::from(longest))
         ),
     ];
+    if server.ranks() > 1 {
+        let all = tokens * u64::from(server.ranks());
+        lines.push(format!("(each of {} ranks; {} tokens over all of them)", server.ranks(), count(all)));
+    }
     if grows_evenly(memory) {
         lines.push(format!(
-            "({} KV bytes per token over the replica, {} of {} tokens)",
+            "({} KV bytes per token over the {}, {} of {} tokens)",
             count(memory.kv_bytes_per_token),
+            if server.ranks() > 1 { "rank" } else { "replica" },
             counted(u64::from(memory.blocks), "block"),
             memory.block_size,
         ));
@@ -125,10 +133,11 @@ pub(super) fn expected_concurrency(scenario: &Scenario, server: &LlmServer) -> V
     let held = (input + output / 2.0).max(1.0);
     let fit = f64::from(server.kv.blocks) / f64::from(blocks_of(&server.kv, held as Tokens));
     let seqs = server.batcher.max_num_seqs;
+    let on = if server.ranks() > 1 { " on each rank" } else { "" };
     let limit = if fit < f64::from(seqs) { "the KV cache" } else { "max_num_seqs" };
     wrapped(
         &format!(
-            "At this workload's mean lengths ({} in, {} out) {} requests fit at once; max_num_seqs is {}: {limit} limits.",
+            "At this workload's mean lengths ({} in, {} out) {} requests fit at once{on}; max_num_seqs is {}: {limit} limits.",
             number(input),
             number(output),
             number(fit),

@@ -30,11 +30,12 @@ pub fn roofline(scenario: &Scenario) -> Option<Picture> {
     let prefill_terms = |tokens: Tokens| {
         let mut shape = StepShape::default();
         shape.add_chunk(0, tokens, true, window);
-        server.cost.terms(&shape)
+        server.terms(&shape.times(server.ranks()))
     };
+    // Of data-parallel ranks: each has as much.
+    let all = |tokens: Tokens| f64::from(tokens) * f64::from(server.ranks());
     let roof = |seconds: fn(&StepTerms) -> f64| -> Curve {
-        let rate =
-            |tokens: &Tokens| (f64::from(*tokens), f64::from(*tokens) / seconds(&prefill_terms(*tokens)));
+        let rate = |tokens: &Tokens| (all(*tokens), all(*tokens) / seconds(&prefill_terms(*tokens)));
         sizes.iter().map(rate).filter(|pair| pair.1.is_finite()).collect()
     };
     let compute = roof(|terms| terms.linear_compute_s);
@@ -47,7 +48,7 @@ pub fn roofline(scenario: &Scenario) -> Option<Picture> {
     if top <= 0.0 || bottom <= 0.0 {
         return None;
     }
-    let frame = Frame::new(Scale::log(1.0, f64::from(budget)), Scale::log(bottom, top));
+    let frame = Frame::new(Scale::log(all(1), all(budget)), Scale::log(bottom, top));
     let mut picture = Picture::default();
     title(&mut picture, &finding(server, &decode, scenario), &provenance::deployment(scenario));
     frame.axes(&mut picture, "tokens in a step (log scale)", "tokens/s per replica (log scale)");
@@ -81,8 +82,9 @@ fn sizes(budget: Tokens) -> Vec<Tokens> {
 fn decode_curve(scenario: &Scenario, server: &LlmServer, sizes: &[Tokens]) -> Curve {
     let context = mean_context(scenario, server);
     let rate = |batch: &Tokens| {
-        let terms = server.cost.terms(&decode_shape(*batch, context, server.cost.window()));
-        (f64::from(*batch), f64::from(*batch) / terms.total_s())
+        let terms = server.terms(&decode_shape(*batch, context, server.cost.window()).times(server.ranks()));
+        let all = f64::from(*batch) * f64::from(server.ranks());
+        (all, all / terms.total_s())
     };
     let most = most_sequences(server, context);
     sizes.iter().filter(|batch| **batch < most).chain(&[most]).map(rate).collect()
@@ -103,12 +105,12 @@ pub(super) fn most_sequences(server: &LlmServer, context: Tokens) -> u32 {
 fn finding(server: &LlmServer, decode: &Curve, scenario: &Scenario) -> String {
     let context = mean_context(scenario, server);
     let most = most_sequences(server, context);
-    let terms = server.cost.terms(&decode_shape(most, context, server.cost.window()));
+    let terms = server.terms(&decode_shape(most, context, server.cost.window()).times(server.ranks()));
     let rate = decode.last().map_or(0.0, |pair| pair.1);
     format!(
         "Decode reaches {} tokens/s at batch {}; {} binds there",
         number(rate),
-        count(u64::from(most)),
+        count(u64::from(most) * u64::from(server.ranks())),
         Resource::binding(&terms).name()
     )
 }

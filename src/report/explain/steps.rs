@@ -2,7 +2,7 @@
 
 use super::roofline::{mean_context, most_sequences};
 use crate::cost::{Graphs, StepShape, StepTerms};
-use crate::engine::{LlmServer, Server};
+use crate::engine::{DataParallel, LlmServer, RankPolicy, Server};
 use crate::experiment::Point;
 use crate::report::format::{count, latency, number};
 use crate::report::provenance;
@@ -102,8 +102,21 @@ fn verification(server: &LlmServer, decode: StepShape) -> StepShape {
     StepShape { tokens, sampled: tokens, ..decode }
 }
 
-/// The shapes of the table, with their names.
+/// The shapes of the table, with their names; of data-parallel ranks what all have together when each has the
+/// same.
 pub(super) fn shapes(scenario: &Scenario, server: &LlmServer) -> Vec<(String, StepShape)> {
+    let ranks = server.ranks();
+    let mut shapes = shapes_of_a_rank(scenario, server);
+    if ranks > 1 {
+        for (name, shape) in &mut shapes {
+            *name = format!("{ranks} x {name}");
+            *shape = shape.times(ranks);
+        }
+    }
+    shapes
+}
+
+fn shapes_of_a_rank(scenario: &Scenario, server: &LlmServer) -> Vec<(String, StepShape)> {
     let window = server.cost.window();
     let batcher = &server.batcher;
     let context = mean_context(scenario, server);
@@ -155,7 +168,7 @@ pub(super) fn table(scenario: &Scenario, server: &LlmServer) -> Vec<String> {
     header.extend(["tokens/s\nper replica", "\nbinds"].map(String::from));
     let mut table = Columns::words_last(&header, 1);
     for (name, shape) in shapes(scenario, server) {
-        let terms = server.cost.terms(&shape);
+        let terms = server.terms(&shape);
         let step = terms.total_s();
         let mut row = vec![name, count(u64::from(shape.tokens)), number(step * 1e3)];
         row.extend(Resource::ALL.map(|resource| format!("{:.2}", resource.seconds(&terms) * 1e3)));
@@ -166,7 +179,7 @@ pub(super) fn table(scenario: &Scenario, server: &LlmServer) -> Vec<String> {
     table.lines()
 }
 
-/// What pipeline stages and drafts make of the steps in the table.
+/// What pipeline stages, drafts and ranks make of the steps in the table.
 pub(super) fn overlap(scenario: &Scenario, server: &LlmServer, serving: &Serving) -> Vec<String> {
     let shapes = shapes(scenario, server);
     let mut lines = Vec::new();
@@ -220,10 +233,30 @@ pub(super) fn overlap(scenario: &Scenario, server: &LlmServer, serving: &Serving
             MAX_WIDTH,
         ));
     }
+    if let Some(parallel) = server.data_parallel {
+        lines.extend(wrapped(&ranks(parallel), MAX_WIDTH));
+    }
     if !lines.is_empty() {
         lines.insert(0, String::new());
     }
     lines
+}
+
+/// How data-parallel ranks go together.
+fn ranks(parallel: DataParallel) -> String {
+    let sent = match parallel.policy {
+        RankPolicy::WaitingAndRunning => {
+            "the rank with the least 4 x waiting + running, counted every 100 ms"
+        }
+        RankPolicy::RoundRobin => "the ranks in turn",
+        RankPolicy::PromptTokens => "the rank with the fewest prompt tokens in flight",
+    };
+    format!(
+        "{} ranks step together, each with its own scheduler and KV cache: steps above hold the same on every rank, and \
+         last as long as the slowest where they do not. Requests go to {sent}. The exchange of tokens between ranks is an \
+         estimate.",
+        parallel.ranks
+    )
 }
 
 /// How founded the figures are, and the front end that is no part of a step.
@@ -283,7 +316,7 @@ pub fn mean_step(point: &Point) -> Option<(StepShape, StepTerms)> {
     let replicas = point.runs.iter().flat_map(|run| &run.replicas);
     let busiest = replicas.max_by_key(|replica| replica.steps)?;
     let shape = busiest.mean_step;
-    (shape.tokens > 0).then(|| (shape, server.cost.terms(&shape)))
+    (shape.tokens > 0).then(|| (shape, server.terms(&shape)))
 }
 
 #[cfg(test)]

@@ -10,10 +10,14 @@ use crate::report::money;
 /// `h100-sxm x2 fp8 max_num_seqs=256`.
 pub(crate) fn configuration(row: &Row) -> String {
     let dtype = row.scenario.serving.as_ref().map_or("", |serving| serving.weight_dtype.name());
+    let ranks = row.scenario.serving.as_ref().map_or(1, |serving| serving.ranks());
     let Candidate { gpu, tensor_parallel_size, settings, .. } = &row.candidate;
     let mut text = gpu.clone();
     if *tensor_parallel_size > 1 {
         text += &format!(" x{tensor_parallel_size}");
+    }
+    if ranks > 1 {
+        text += &format!(" dp{ranks}");
     }
     text += &format!(" {dtype}");
     for (key, value) in settings {

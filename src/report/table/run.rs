@@ -262,9 +262,9 @@ fn limits(point: &Point) -> String {
     format!(
         "{busy}; {} of {} sequence slots; {} of {} budget tokens a step; KV at most {} %",
         number(running),
-        count(u64::from(server.batcher.max_num_seqs)),
+        count(u64::from(server.total_seqs())),
         number(tokens),
-        count(u64::from(server.batcher.max_num_batched_tokens)),
+        count(u64::from(server.batcher.max_num_batched_tokens) * u64::from(server.ranks())),
         percent(kv),
     )
 }

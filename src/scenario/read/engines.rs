@@ -78,10 +78,11 @@ pub(super) fn check_graphs(
     }
 }
 
-/// SGLang's static share on `gpu` for the chunk size and the GPUs at hand; the others' are constants.
-pub(super) fn utilization(defaults: &EngineDefaults, gpu: &Hardware, tp: u32) -> f64 {
+/// SGLang's static share on `gpu` for the chunk size and the GPUs and data-parallel ranks at hand; the others' are
+/// constants.
+pub(super) fn utilization(defaults: &EngineDefaults, gpu: &Hardware, tp: u32, ranks: u32) -> f64 {
     defaults.static_reserve.map_or(defaults.gpu_memory_utilization, |reserve| {
-        reserve.fraction(gpu.memory_bytes, defaults.max_num_batched_tokens, tp)
+        reserve.fraction(gpu.memory_bytes, defaults.max_num_batched_tokens, tp, ranks)
     })
 }
 
@@ -128,12 +129,12 @@ pub(super) fn running_requests(scheduler: &Scheduler, kv_tokens: u64, context: T
     }
 }
 
-/// Whether the experts of `model` can be given to `tp` GPUs, whole and in equal numbers.
+/// Whether the experts of `model` can be given to `gpus` GPUs, whole and in equal numbers.
 pub(super) fn check_expert_parallel(
     reader: &mut Reader<'_>,
     engine: &Section<'_>,
     model: &Model,
-    tp: u32,
+    gpus: u32,
 ) -> Option<()> {
     let place = engine.place(&keys::ENABLE_EXPERT_PARALLEL);
     let experts = model.layers.iter().find_map(|group| match group.mlp {
@@ -146,8 +147,8 @@ pub(super) fn check_expert_parallel(
         reader.problem(Problem::new(place, message.to_owned()).label(format!("{} has none", model.name)));
         return None;
     };
-    if !experts.is_multiple_of(tp) {
-        let message = format!("the {experts} experts of {} cannot be divided over {tp} GPUs", model.name);
+    if !experts.is_multiple_of(gpus) {
+        let message = format!("the {experts} experts of {} cannot be divided over {gpus} GPUs", model.name);
         reader.problem(Problem::new(place, message).label(format!("expected a divisor of {experts}")));
         return None;
     }

@@ -182,6 +182,10 @@ fn does_not_fit(
         (tp, 1) => format!("{tp} x {}", hardware.name),
         (tp, stages) => format!("{stages} stages of {tp} x {}", hardware.name),
     };
+    let place = match inputs.data_parallel {
+        Some(ranks) => format!("{} data-parallel ranks of {tp} x {}", ranks.count, hardware.name),
+        None => place,
+    };
     let message = format!(
         "{} in {} does not fit on {place}: {:.1} GiB are missing on each GPU",
         model.name,
@@ -196,7 +200,9 @@ fn does_not_fit(
         gib(budget.total),
         budget.gpu_memory_utilization
     );
-    let parallel = ways.tensor_parallel_size.filter(|tp| indivisible_heads(model, *tp).is_none());
+    // With ranks it would say something else under every engine.
+    let parallel = ways.tensor_parallel_size.filter(|_| inputs.data_parallel.is_none());
+    let parallel = parallel.filter(|tp| indivisible_heads(model, *tp).is_none());
     let would_fit: Vec<String> = [
         parallel.map(|tp| format!("tensor_parallel_size = {tp}")),
         ways.weight_dtype.map(|dtype| format!("weight_dtype = \"{}\"", dtype.name())),

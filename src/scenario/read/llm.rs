@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::data_parallel::{self, Layout};
 use super::{Context, engines, fit, speculative};
 use crate::catalog::{CatalogError, Dtype, EngineDefaults, Hardware, Model, Scheduler};
-use crate::cost::{Graphs, MemoryInputs};
-use crate::engine::{BatcherConfig, Batching, LlmServer, SchedulingPolicy};
-use crate::scenario::keys::{Key, engine as keys, hardware, model, root};
+use crate::cost::{Graphs, MemoryInputs, Ranks};
+use crate::engine::{BatcherConfig, Batching, DataParallel, LlmServer, SchedulingPolicy};
+use crate::scenario::keys::{engine as keys, hardware, model, root};
 use crate::scenario::node::{Span, Value};
 use crate::scenario::problem::Problem;
 use crate::scenario::reader::{Reader, Section};
@@ -30,8 +31,11 @@ pub(super) fn read<'d>(
     let options = options?;
     let before = reader.problems.len();
     engines::own_options(reader, &engine, &mut defaults, options.scheduling_policy);
-    options.apply(reader, &engine, &mut defaults, &model, &gpu)?;
+    let tp = options.tensor_parallel_size;
+    let layout = options.data_parallel.layout(reader, &engine, &defaults, &model, tp);
+    options.apply(reader, &engine, &mut defaults, &model, &gpu, &layout)?;
     let stages = options.pipeline_parallel_size;
+    layout.check(reader, &engine, stages, options.static_batches);
     speculative::check(reader, &engine, &defaults.scheduler, &model, stages, options.static_batches);
     let speculative = speculative::read(reader, context, &engine, &model, weight_dtype, &defaults);
     if speculative.as_ref().is_some_and(|one| matches!(one.method, "ngram" | "draft_model")) {
@@ -41,9 +45,9 @@ pub(super) fn read<'d>(
     if reader.problems.len() > before {
         return None;
     }
-    check_parallelism(reader, &engine, &model, &gpu, options.tensor_parallel_size, stages);
+    check_parallelism(reader, &engine, &model, &gpu, &layout, stages);
     if options.enable_expert_parallel {
-        engines::check_expert_parallel(reader, &engine, &model, options.tensor_parallel_size)?;
+        engines::check_expert_parallel(reader, &engine, &model, layout.gpus())?;
     }
 
     let folder = reader.folder(profile_place);
@@ -64,8 +68,9 @@ pub(super) fn read<'d>(
         engine: &defaults,
         max_num_seqs: defaults.max_num_seqs,
         max_num_batched_tokens: defaults.max_num_batched_tokens,
-        tensor_parallel_size: options.tensor_parallel_size,
+        tensor_parallel_size: layout.attention_tp,
         pipeline_parallel_size: options.pipeline_parallel_size,
+        data_parallel: layout.ranks,
         draft: speculative.as_ref().and_then(|speculative| speculative.draft.as_ref()),
         gpu_memory_utilization: defaults.gpu_memory_utilization,
         num_gpu_blocks_override: options.num_gpu_blocks_override,
@@ -90,6 +95,8 @@ pub(super) fn read<'d>(
         kv_dtype: options.kv_dtype,
         tensor_parallel_size: options.tensor_parallel_size,
         pipeline_parallel_size: options.pipeline_parallel_size,
+        attention_tp: layout.attention_tp,
+        data_parallel: layout.ranks,
         enable_expert_parallel: options.enable_expert_parallel,
         speculative,
         memory,
@@ -101,6 +108,10 @@ pub(super) fn read<'d>(
         front_end: SimSpan::from_secs_f64(values.front_end_s).unwrap_or(SimSpan::ZERO),
         pipeline: serving.pipeline(&values),
         speculation: serving.speculation(&values),
+        data_parallel: layout.ranks.map(|Ranks { count, .. }| DataParallel {
+            ranks: count,
+            policy: Layout::policy(&serving.engine.scheduler),
+        }),
     };
     Some((server, serving))
 }
@@ -184,6 +195,7 @@ const LARGEST_GRAPH: u32 = 512;
 struct Options {
     tensor_parallel_size: u32,
     pipeline_parallel_size: u32,
+    data_parallel: data_parallel::Options,
     enable_expert_parallel: bool,
     max_num_seqs: Option<u32>,
     max_num_batched_tokens: Option<Tokens>,
@@ -210,6 +222,7 @@ impl Options {
         let options = Self {
             tensor_parallel_size: reader.integer(engine, &keys::TENSOR_PARALLEL_SIZE).unwrap_or(1),
             pipeline_parallel_size: reader.integer(engine, &keys::PIPELINE_PARALLEL_SIZE).unwrap_or(1),
+            data_parallel: data_parallel::Options::read(reader, engine),
             enable_expert_parallel: reader.boolean(engine, &keys::ENABLE_EXPERT_PARALLEL) == Some(true),
             max_num_seqs: reader.integer(engine, &keys::MAX_NUM_SEQS),
             max_num_batched_tokens: reader.integer(engine, &keys::MAX_NUM_BATCHED_TOKENS),
@@ -243,6 +256,7 @@ impl Options {
         defaults: &mut EngineDefaults,
         model: &Model,
         gpu: &Hardware,
+        layout: &Layout,
     ) -> Option<()> {
         defaults.enable_chunked_prefill =
             self.enable_chunked_prefill.unwrap_or(defaults.enable_chunked_prefill);
@@ -271,11 +285,13 @@ impl Options {
             self.max_num_batched_tokens.unwrap_or(defaults.max_num_batched_tokens);
         let budget = defaults.max_num_batched_tokens;
         let tp = self.tensor_parallel_size;
-        defaults.gpu_memory_utilization =
-            self.gpu_memory_utilization.unwrap_or_else(|| engines::utilization(defaults, gpu, tp));
+        defaults.gpu_memory_utilization = self
+            .gpu_memory_utilization
+            .unwrap_or_else(|| engines::utilization(defaults, gpu, tp, layout.count()));
         if matches!(defaults.scheduler, Scheduler::Sglang(_)) {
             // Its budget is for prompts only.
             defaults.max_num_seqs = self.max_num_seqs.unwrap_or(defaults.max_num_seqs);
+            layout.divide(reader, engine, defaults, self.max_num_seqs);
             engines::check_chunk(reader, engine, defaults);
             return Some(());
         }
@@ -348,24 +364,15 @@ fn max_model_len<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> MaxModelL
     }
 }
 
-/// Keys whose mechanism is not built are accepted at the value that means "off"; says whether prefix caching
-/// was turned off so.
+/// A key whose mechanism is not built is accepted at the value that means "off"; whether prefix caching was
+/// turned off so.
 fn not_built<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> bool {
-    let refuse = |reader: &mut Reader<'d>, key: &'static Key, off: &str, help: &str| {
-        let problem = Problem::new(engine.place(key), format!("`engine.{}` is not built yet", key.name));
-        reader.problem(problem.label(format!("only {off} is possible")).help(help));
-    };
-    for (key, help) in [(
-        &keys::DATA_PARALLEL_SIZE,
-        "for a dense model it means independent engines: `deployment.replicas` behind `router = \"least_outstanding\"`; of a mixture of experts all ranks wait for the slowest in every step, which is not simulated, and replicas would be faster than that",
-    )] {
-        if reader.integer::<u32>(engine, key).is_some_and(|size| size > 1) {
-            refuse(reader, key, "1", help);
-        }
-    }
     let prefix_caching = reader.boolean(engine, &keys::ENABLE_PREFIX_CACHING);
     if prefix_caching == Some(true) {
-        refuse(reader, &keys::ENABLE_PREFIX_CACHING, "false", "prompts are independent of each other");
+        let key = &keys::ENABLE_PREFIX_CACHING;
+        let problem = Problem::new(engine.place(key), format!("`engine.{}` is not built yet", key.name));
+        let help = "prompts are independent of each other";
+        reader.problem(problem.label("only false is possible").help(help));
     }
     prefix_caching == Some(false)
 }
@@ -375,9 +382,10 @@ fn check_parallelism(
     engine: &Section<'_>,
     model: &Model,
     gpu: &Hardware,
-    tp: u32,
+    layout: &Layout,
     stages: u32,
 ) {
+    let (tp, ranks) = (layout.attention_tp, layout.count());
     if let Some(heads) = indivisible_heads(model, tp) {
         let message =
             format!("the {heads} attention heads of {} cannot be divided over {tp} GPUs", model.name);
@@ -387,6 +395,11 @@ fn check_parallelism(
     if tp > gpu.link_domain {
         reader.warnings.push(format!(
             "tensor_parallel_size = {tp} reaches beyond the {} GPUs that {} joins; the link's speed is assumed throughout",
+            gpu.link_domain, gpu.link_name
+        ));
+    } else if ranks > 1 && layout.gpus() > gpu.link_domain {
+        reader.warnings.push(format!(
+            "{ranks} data-parallel ranks of {tp} reach beyond the {} GPUs that {} joins; the link's speed is assumed throughout",
             gpu.link_domain, gpu.link_name
         ));
     } else if stages > 1 && tp.saturating_mul(stages) > gpu.link_domain {

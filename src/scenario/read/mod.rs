@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod classes;
+mod data_parallel;
 mod distribution;
 mod engines;
 mod fit;

@@ -70,7 +70,7 @@ impl Plan {
 }
 
 impl Engine<'_> {
-    pub(super) fn compose(&mut self) -> Plan {
+    pub fn compose(&mut self) -> Plan {
         match self.batcher.batching {
             Batching::Continuous | Batching::GuaranteedNoEvict | Batching::MaxUtilization => {
                 self.compose_continuous()
