@@ -7,8 +7,9 @@
 //! `KNEE_DATA` is a folder with `points/concurrency_curves.csv`, the curves that NVIDIA AIConfigurator ships.
 //! `KNEE_SERVER`: only servers whose name contains this; `KNEE_SPLIT`: only splits whose name does;
 //! `KNEE_SETS`: a folder into which the measurement sets are written, one for each server and split, so that
-//! `knee calibrate` runs the same fit, and the profiles that it would write; `KNEE_LOADS`: every load is printed. The whole table takes most of an hour of CPU time, so it is not among the
-//! default tests; each row is printed when it is known.
+//! `knee calibrate` runs the same fit, and the profiles that it would write; `KNEE_LOADS`: every
+//! load is printed. A row takes 10 to 150 s of CPU time and the whole table an hour or two, so it is not among the default
+//! tests; each row is printed when it is known.
 
 mod curves;
 mod servers;
@@ -219,7 +220,7 @@ fn data() -> Option<PathBuf> {
 }
 
 #[test]
-#[ignore = "takes most of an hour and published measurements (KNEE_DATA)"]
+#[ignore = "takes an hour or two and published measurements (KNEE_DATA)"]
 fn table_of_hold_outs() {
     let Some(file) = data() else { return };
     let asked = |variable: &str, name: &str| {
