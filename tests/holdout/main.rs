@@ -8,8 +8,9 @@
 //! `points/measured.csv`, which has the offline throughputs that NVIDIA publishes.
 //! `KNEE_SERVER`: only servers whose name contains this; `KNEE_SPLIT`: only splits whose name does;
 //! `KNEE_SETS`: a folder into which the measurement sets are written, one for each server and split, so that
-//! `knee calibrate` runs the same fit, and the profiles that it would write; `KNEE_LOADS`: every load is printed. The whole table takes most of an hour of CPU time, so it is not among the
-//! default tests; each row is printed when it is known.
+//! `knee calibrate` runs the same fit, and the profiles that it would write; `KNEE_LOADS`: every
+//! load is printed. A row takes 10 to 150 s of CPU time and the whole table an hour or two, so it is not among the default
+//! tests; each row is printed when it is known.
 
 mod curves;
 mod offline;
@@ -229,7 +230,7 @@ fn data() -> Option<PathBuf> {
 }
 
 #[test]
-#[ignore = "takes most of an hour and published measurements (KNEE_DATA)"]
+#[ignore = "takes an hour or two and published measurements (KNEE_DATA)"]
 fn table_of_hold_outs() {
     let Some(file) = data() else { return };
     let asked = |variable: &str, name: &str| {

@@ -153,6 +153,11 @@ impl<'a> Engine<'a> {
         self.steps.front().map(|(_, end)| *end)
     }
 
+    /// Requests that came and do not run, looked at by the scheduler or not.
+    pub fn waiting_len(&self) -> usize {
+        self.waiting.len() + self.inbox.len()
+    }
+
     /// Takes a request into the queue, or refuses it if it is longer than the context or the whole pool.
     pub fn accept(&mut self, request: Request) -> bool {
         if self.refuses(&request) {
@@ -320,7 +325,7 @@ impl<'a> Engine<'a> {
             prefill_tokens: chunks.map(|row| row.tokens).sum(),
             emitted: 0,
             running: self.running.len() as u32,
-            waiting: (self.waiting.len() + self.inbox.len()) as u32,
+            waiting: self.waiting_len() as u32,
             blocks_used,
         }
     }

@@ -81,7 +81,7 @@ impl<'a> Ranks<'a> {
         let publication = now.as_nanos() / PUBLISHED_EVERY_NS;
         if publication > self.publication {
             self.publication = publication;
-            self.known = self.engines.iter().map(|e| (e.waiting.len(), e.running.len())).collect();
+            self.known = self.engines.iter().map(|e| (e.waiting_len(), e.running.len())).collect();
         }
     }
 
@@ -149,7 +149,7 @@ impl<'a> Ranks<'a> {
             } else if !self.steps.is_empty() {
                 return;
             } else if preempted(&self.engines) == before {
-                let idle = |engine: &Engine<'_>| engine.running.is_empty() && engine.waiting.is_empty();
+                let idle = |engine: &Engine<'_>| engine.running.is_empty() && engine.waiting_len() == 0;
                 assert!(self.queue.is_empty() && self.engines.iter().all(idle), "idle with work left");
                 return;
             }
