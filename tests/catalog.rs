@@ -230,12 +230,16 @@ fn a_profile_is_for_a_kind_of_model() {
     assert_eq!(model.weights(Dtype::Mxfp4).kind, ModelKind::MixtureOfExperts);
 }
 
-/// The kernel table of fp8 caches on Hopper is vLLM's (0.74 of the bandwidth, bf16 0.89).
+/// The kernel tables of fp8 are vLLM's: caches on H100 at 0.74 of the bandwidth (bf16 0.89), matrices at half their rate
+/// with 49 rows.
 #[test]
-fn fp8_caches_are_read_by_each_engine_s_own_kernels() {
+fn each_engine_has_fp8_kernels_of_its_own() {
     let h100 = catalog().hardware("h100-sxm").unwrap();
-    let rate = |engine| h100.kernel_values(engine, Dtype::Fp8).fp8_kv_memory;
-    assert_eq!((rate("vllm"), rate("tensorrt-llm")), (0.74, 0.89));
+    let of = |engine| {
+        let values = h100.kernel_values(engine, Dtype::Fp8);
+        (values.fp8_kv_memory, values.half_tokens)
+    };
+    assert_eq!((of("vllm"), of("tensorrt-llm")), ((0.74, 49.0), (0.89, 0.0)));
 }
 
 #[test]

@@ -210,12 +210,15 @@ impl Hardware {
             Dtype::Mxfp4 => (kernels.bf16_compute * MXFP4_OVER_BF16, kernels.bf16_memory),
             _ => (bf16, kernels.bf16_memory),
         };
-        let half_tokens =
-            if dtype == Dtype::Fp8 && self.fp8_flops.is_some() { kernels.fp8_half_tokens } else { 0.0 };
-        // The table of fp8 caches is vLLM's. TensorRT-LLM reads them with kernels of its own, at the rate of bf16
-        // ones as far as end-to-end runs tell: fits on H100 and H200 put it at 1.0 +/- 0.3 and 0.4.
-        let own_cache_kernels = engine == "tensorrt-llm";
-        let fp8_kv_memory = kernels.fp8_kv_memory.filter(|_| !own_cache_kernels).unwrap_or(kernels.kv_memory);
+        // The tables of fp8 are vLLM's. TensorRT-LLM has kernels of its own: end-to-end runs on H100 and H200 put its
+        // caches at the rate of bf16 ones (1.0 +/- 0.3 and 0.4), and its matrices lose nothing with few rows (5 +/- 50).
+        let own_kernels = engine == "tensorrt-llm";
+        let fp8_kv_memory = kernels.fp8_kv_memory.filter(|_| !own_kernels).unwrap_or(kernels.kv_memory);
+        let half_tokens = if dtype == Dtype::Fp8 && self.fp8_flops.is_some() && !own_kernels {
+            kernels.fp8_half_tokens
+        } else {
+            0.0
+        };
         let kernels_are = if kernels.estimated { "estimated" } else { "measured" };
         ProfileValues {
             weight_dtype: dtype,
