@@ -193,6 +193,57 @@ fn refused_requests_are_no_backlog() {
 }
 
 #[test]
+fn refused_requests_are_not_too_much_load() {
+    // A sixth of the prompts is longer than the context. What is left of 72 req/s, 60, is below the saturated
+    // throughput of 65; all of it together is not.
+    let mut run = vec!["run", "chat-h100", "--quiet", "--no-files", "--format", "json"];
+    let sets = ["engine.max_model_len=1024", "arrivals.poisson.rate_per_s=72", "run.requests=6000"];
+    run.extend(sets.iter().flat_map(|set| ["--set", set]));
+    let summary: Value = serde_json::from_str(&stdout(&run)).expect("JSON");
+    assert!(summary["failed"].as_u64() > Some(3_000), "{}", summary["failed"]);
+    assert_eq!(summary["stability"], "stable", "{}", summary["stability_reason"]);
+}
+
+#[test]
+fn a_fit_does_not_overwrite_what_it_reads() {
+    let folder = scratch("fit-over-set");
+    let set = folder.join("set.toml");
+    let text = "[model]\nname = 'llama-3.1-8b'\n[hardware]\ngpu = 'h100-sxm'\n[engine]\nname = 'vllm'\n\
+                [[measurement]]\nsource = 'a log'\n[[measurement.point]]\nconcurrency = 4\n\
+                input_tokens_mean = 500\noutput_tokens_mean = 100\n";
+    let path = set.to_str().expect("a path");
+    std::fs::write(&set, format!("{text}tpot_mean_ms = 7\n")).expect("a file");
+    let error = stderr_of_failure(&["calibrate", path, "-o", path], 2);
+    assert!(error.contains("one of the files that are read"), "{error}");
+    assert!(std::fs::read_to_string(&set).expect("still there").contains("tpot_mean_ms = 7"));
+    // Nor is nothing fitted, or what cannot be.
+    let out = folder.join("profile.toml");
+    let output = out.to_str().expect("a path");
+    for (more, expected) in [
+        ("", "nothing was measured"),
+        ("ttft_mean_ms = 9\ninput_tokens_min = 900\n", "expected input_tokens_min <= mean <= max"),
+        ("ttft_mean_ms = 9\ncompleted = 1000000000\n", "expected at most 10000000"),
+    ] {
+        std::fs::write(&set, format!("{text}{more}")).expect("a file");
+        let error = stderr_of_failure(&["calibrate", path, "-o", output], 2);
+        assert!(error.contains(expected), "{error}");
+        assert!(stderr_of_failure(&["validate", path, "--no-files"], 2).contains(expected));
+    }
+}
+
+#[test]
+fn explain_counts_the_steps_of_ranks_as_they_are() {
+    let text = stdout(&["explain", "dp-attention", "--quiet", "--no-files"]);
+    let row = text.lines().find(|line| line.starts_with("8 x decode, batch 64 ")).expect("a row");
+    let number = |at: usize| -> f64 {
+        row.split_whitespace().nth(at).expect("a column").replace(',', "").parse().expect("a number")
+    };
+    // After the five words of the name: tokens, milliseconds, six parts, tokens a second.
+    let (tokens, step_ms, per_s) = (number(5), number(6), number(13));
+    assert!((per_s / (tokens / step_ms * 1e3) - 1.0).abs() < 0.01, "{row}");
+}
+
+#[test]
 fn a_fleet_of_ten_thousand_is_run() {
     let fleet = ["--set", "deployment.replicas=10000", "--set", "run.requests=50"];
     let run = [&["run", "mm1", "--quiet", "--no-files", "--format", "json"], &fleet[..]].concat();

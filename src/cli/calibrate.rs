@@ -1,6 +1,8 @@
 //! `knee calibrate`: a profile fitted to measurements.
 
 use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
 
 use super::Outcome;
 use super::args::CalibrateArgs;
@@ -11,7 +13,7 @@ use super::progress::Bar;
 use crate::calibrate::{HoldOut, Options, Parameter, calibrate, profile_toml};
 use crate::disk;
 use crate::report::{files, validation};
-use crate::scenario::Document;
+use crate::scenario::{Document, MeasuredData};
 use crate::validate::cells;
 
 pub(super) fn run(args: &CalibrateArgs, console: &Console) -> Result<Outcome, Failure> {
@@ -23,6 +25,14 @@ pub(super) fn run(args: &CalibrateArgs, console: &Console) -> Result<Outcome, Fa
     let mut all = Vec::new();
     for set in &args.sets {
         let (measurements, warnings) = Document::load_set(set)?.measurements(&catalog)?;
+        let files = measurements.iter().filter_map(|measurement| match &measurement.data {
+            MeasuredData::Requests { file, .. } | MeasuredData::Points { file } => Some(file.as_path()),
+            MeasuredData::Inline(_) => None,
+        });
+        if files.chain([Path::new(set)]).any(|input| is_same_file(input, &args.output)) {
+            let source = io::Error::other("it is one of the files that are read; expected another --output");
+            return Err(Failure::NoFile { path: args.output.clone(), source });
+        }
         for warning in &warnings {
             console.warning(warning);
         }
@@ -42,6 +52,11 @@ pub(super) fn run(args: &CalibrateArgs, console: &Console) -> Result<Outcome, Fa
         args.output
     ));
     Ok(Outcome::Done)
+}
+
+/// Whether both are there and one and the same.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 fn options(args: &CalibrateArgs) -> Result<Options, Failure> {

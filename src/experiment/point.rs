@@ -53,7 +53,7 @@ impl Point {
             self.stability = stability::judge_by_saturation(
                 self.stability,
                 rate_per_s,
-                saturation.completed_per_s,
+                saturation.offered_per_s,
                 saturation.by_replication.len(),
             );
             self.slo = objective::judge(&self.scenario.workload.classes, &self.runs, self.stability.verdict);

@@ -19,6 +19,7 @@ use super::estimate::Estimate;
 use super::point::{Point, run_once};
 use super::replicate::replicate;
 use crate::engine::EngineError;
+use crate::metrics::{RunSummary, Totals};
 use crate::scenario::{RunLength, Scenario};
 use crate::stats::{RunMode, Warmup};
 use crate::workload::{Arrivals, Workload};
@@ -38,7 +39,10 @@ const OVERLOAD: f64 = 1.25;
 pub struct Saturation {
     /// Completed requests per second.
     pub completed_per_s: Estimate,
-    /// That of each replication, in order.
+    /// Requests per second that it keeps up with: those that fit into neither context nor pool included, which it
+    /// refuses at no cost.
+    pub offered_per_s: Estimate,
+    /// Completed ones of each replication, in order.
     pub by_replication: Vec<f64>,
     /// The runs behind it, of one replica.
     pub point: Point,
@@ -65,7 +69,8 @@ pub fn saturate(scenario: &Scenario) -> Result<Option<Saturation>, EngineError> 
     one.gpus = scenario.gpus / replicas;
     let requests = asked.clamp(FEWEST, MOST) * u64::from(replicas.min(MOST_TIMES));
     let burst = run_once(&with_load(&one, Arrivals::AllAtOnce, requests, RunMode::Benchmark), 0)?;
-    let rate_per_s = OVERLOAD * burst.all.completed_per_s;
+    let fitting = fitting_share(std::slice::from_ref(&burst));
+    let rate_per_s = OVERLOAD * burst.all.completed_per_s / fitting;
     // A rate that is not a rate: nothing completed.
     if !(rate_per_s > 0.0 && rate_per_s.is_finite()) {
         return Ok(None);
@@ -82,11 +87,21 @@ pub fn saturate(scenario: &Scenario) -> Result<Option<Saturation>, EngineError> 
     let Some(completed_per_s) = Estimate::of(&rates) else {
         return Ok(None);
     };
+    let fitting = fitting_share(&runs);
+    let half_width = completed_per_s.half_width.map(|half| half / fitting);
     Ok(Some(Saturation {
         completed_per_s,
+        offered_per_s: Estimate { mean: completed_per_s.mean / fitting, half_width },
         by_replication: rates,
         point: Point::new(Vec::new(), overloaded, runs),
     }))
+}
+
+/// Share of the requests that are not too long for the deployment.
+fn fitting_share(runs: &[RunSummary]) -> f64 {
+    let sum = |of: fn(&Totals) -> u64| runs.iter().map(|run| of(&run.totals)).sum::<u64>() as f64;
+    let (sent, too_long) = (sum(|totals| totals.offered), sum(|totals| totals.rejected_too_long));
+    if too_long < sent { 1.0 - too_long / sent } else { 1.0 }
 }
 
 fn with_load(scenario: &Scenario, arrivals: Arrivals, requests: u64, mode: RunMode) -> Scenario {

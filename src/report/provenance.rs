@@ -113,11 +113,20 @@ pub fn profiles_of(scenarios: &[&Scenario]) -> Vec<String> {
     distinct(scenarios.iter().filter_map(|scenario| profile(scenario)))
 }
 
-/// What the engine does by default and the simulation does not.
+/// What the engine does by default and the simulation does not, and what of it no measured server stands behind.
 #[must_use]
 pub fn left_out(scenarios: &[&Scenario]) -> Option<&'static str> {
-    let mut servings = scenarios.iter().filter_map(|scenario| scenario.serving.as_deref());
-    servings.any(|serving| serving.engine.enable_prefix_caching).then_some("prefix caching not simulated")
+    let servings = || scenarios.iter().filter_map(|scenario| scenario.serving.as_deref());
+    let caches = servings().any(|serving| serving.engine.enable_prefix_caching);
+    let has_ranks = servings().any(|serving| serving.ranks() > 1);
+    match (caches, has_ranks) {
+        (true, true) => {
+            Some("prefix caching not simulated; data-parallel ranks not fitted, the error is not theirs")
+        }
+        (true, false) => Some("prefix caching not simulated"),
+        (false, true) => Some("data-parallel ranks not fitted, the error is not theirs"),
+        (false, false) => None,
+    }
 }
 
 fn synthetic_line(server: &SyntheticServer, replicas: u32) -> String {

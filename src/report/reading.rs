@@ -65,7 +65,7 @@ pub fn state(point: &Point) -> String {
 /// Requests per second by which the backlog grows, to two digits.
 #[must_use]
 pub fn growth(point: &Point) -> Option<String> {
-    let growth = point.stability.growth_per_s.as_ref()?;
+    let growth = point.stability.growth_per_s.as_ref().filter(|growth| growth.mean > 0.0)?;
     Some(format::two_digits(growth.mean))
 }
 

@@ -67,6 +67,31 @@ impl MeasuredPoint {
     }
 }
 
+/// The most requests, or users, of a load point that is simulated.
+const MOST_REQUESTS: f64 = 1e7;
+
+impl MeasuredPoint {
+    /// What of it cannot be, in words: a mean outside of its range, or more requests than are simulated.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<String> {
+        for side in ["input", "output"] {
+            let of = |what: &str| self.get(&format!("{side}_tokens_{what}"));
+            let Some(mean) = of("mean") else { continue };
+            let (min, max) = (of("min").unwrap_or(mean), of("max").unwrap_or(mean));
+            // Bounds are whole tokens.
+            if min > mean + 0.5 || mean > max + 0.5 || max < min {
+                let range = format!("{side}_tokens from {min} to {max} with a mean of {mean}");
+                return Some(format!("{range}; expected {side}_tokens_min <= mean <= max"));
+            }
+        }
+        let too_many = ["completed", "concurrency"].into_iter().find_map(|column| {
+            let count = self.get(column).filter(|count| *count > MOST_REQUESTS)?;
+            Some(format!("{column} = {count}; expected at most {MOST_REQUESTS}"))
+        });
+        too_many
+    }
+}
+
 impl Document {
     /// What it is called: its `name`, else its file's stem.
     #[must_use]

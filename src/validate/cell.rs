@@ -79,7 +79,12 @@ pub fn cells(measurements: &[Measurement]) -> Result<Vec<Cell>, MeasurementError
             }
         }
     }
-    Ok(all)
+    let is_measured =
+        |cell: &Cell| super::Figure::ALL.iter().any(|figure| cell.measured.get(*figure).is_some());
+    match all.iter().find(|cell| !is_measured(cell)) {
+        Some(cell) => Err(MeasurementError::NoFigure { name: cell.name() }),
+        None => Ok(all),
+    }
 }
 
 impl Cell {
@@ -96,7 +101,10 @@ impl Cell {
         };
         Self {
             label: String::new(),
-            load: users.map_or(Load::Recorded, Load::Users),
+            // Users without a request of their own would have nothing to do.
+            load: users.map_or(Load::Recorded, |users| {
+                Load::Users(users.min(u32::try_from(requests.len()).unwrap_or(u32::MAX)))
+            }),
             mean_input_tokens: mean(|request| request.input_tokens),
             mean_output_tokens: mean(|request| request.output_tokens),
             measured: Figures::of(answers, span_s),

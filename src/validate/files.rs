@@ -22,6 +22,10 @@ pub enum MeasurementError {
     Field { file: PathBuf, line: u64, column: String, found: String, expected: String },
     #[error("{}, line {line}: a load point without a load; expected {missing}", file.display())]
     NoLoad { file: PathBuf, line: u64, missing: &'static str },
+    #[error("{}, line {line}: {what}", file.display())]
+    Contradiction { file: PathBuf, line: u64, what: String },
+    #[error("{name}: nothing was measured; expected a figure, such as ttft_mean_ms or requests_per_s")]
+    NoFigure { name: String },
     #[error("{}: it has no rows", file.display())]
     Empty { file: PathBuf },
     #[error(
@@ -173,6 +177,10 @@ fn point(table: &Table, row: &StringRecord) -> Result<MeasuredPoint, Measurement
     if let Err(missing) = point.load() {
         let line = row.position().map_or(0, csv::Position::line);
         return Err(MeasurementError::NoLoad { file: table.file.clone(), line, missing });
+    }
+    if let Some(what) = point.contradiction() {
+        let line = row.position().map_or(0, csv::Position::line);
+        return Err(MeasurementError::Contradiction { file: table.file.clone(), line, what });
     }
     Ok(point)
 }

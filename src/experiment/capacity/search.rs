@@ -152,7 +152,7 @@ impl<'a> Search<'a> {
         let start = near.unwrap_or(self.axis.start);
         if self.axis.is_rate() {
             let base = (self.at)(self.axis.rounded(start, 3))?;
-            self.saturated_per_s = saturate(&base)?.map(|saturation| saturation.completed_per_s);
+            self.saturated_per_s = saturate(&base)?.map(|saturation| saturation.offered_per_s);
         }
         Ok(match (near, self.saturated_per_s) {
             (Some(near), _) => (near, SMALL_STEP),

@@ -83,7 +83,7 @@ pub(super) fn size(
         one,
         rates,
         e2e_s,
-        saturated_per_s: saturation.completed_per_s,
+        saturated_per_s: saturation.offered_per_s,
         most: max_gpus / one.gpus.max(1),
     };
     search.run()

@@ -156,7 +156,7 @@ pub(super) fn kept_tokens(scenario: &Scenario, shape: &StepShape) -> f64 {
 /// Seconds from one step of this shape to the next, what drafts for it included.
 pub(super) fn whole_s(server: &LlmServer, shape: &StepShape) -> f64 {
     let drafting = server.speculation.as_ref().map_or(0.0, |speculation| speculation.draft_s(shape, 1.0));
-    server.cost.terms(shape).total_s() + drafting
+    server.terms(shape).total_s() + drafting
 }
 
 /// The shapes, term by term.

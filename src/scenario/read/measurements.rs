@@ -195,5 +195,9 @@ fn inline_row<'d>(reader: &mut Reader<'d>, row: &Section<'d>, table: &'static Ta
         let problem = Problem::new(row.span, "a load point without a load");
         reader.problem(problem.label(format!("expected {missing}")));
     }
+    if let Some(contradiction) = point.contradiction() {
+        let problem = Problem::new(row.span, "a load point that cannot be");
+        reader.problem(problem.label(contradiction));
+    }
     point
 }
