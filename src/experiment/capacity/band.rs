@@ -50,7 +50,10 @@ pub(super) fn band(
     };
     let (low, high) = (estimate_with(1.0 + error)?, estimate_with(1.0 - error)?);
     Ok(match (low, high) {
-        (Some(low), Some(high)) => (Some(Band { error, low, high }), None),
+        // Both are searched with noise of their own; where it is larger than the error, the estimate is an end.
+        (Some(low), Some(high)) => {
+            (Some(Band { error, low: low.min(estimate), high: high.max(estimate) }), None)
+        }
         _ => {
             let note = format!(
                 "no band from calibration: with steps {:.1} % longer or shorter no load meets the objectives \
