@@ -84,11 +84,10 @@ impl MeasuredPoint {
                 return Some(format!("{range}; expected {side}_tokens_min <= mean <= max"));
             }
         }
-        let too_many = ["completed", "concurrency"].into_iter().find_map(|column| {
+        ["completed", "concurrency"].into_iter().find_map(|column| {
             let count = self.get(column).filter(|count| *count > MOST_REQUESTS)?;
             Some(format!("{column} = {count}; expected at most {MOST_REQUESTS}"))
-        });
-        too_many
+        })
     }
 }
 
