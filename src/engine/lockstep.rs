@@ -11,12 +11,12 @@
 
 mod balance;
 
-use super::batcher::{Batcher, Outputs, StepPlan};
+use super::batcher::{Batcher, StepPlan};
 use super::config::LlmServer;
-use super::observer::{Finished, Observer, Rejection, Step};
-use super::sequence::Sequence;
+use super::observer::{Observer, Rejection, Step};
+use super::replica::Sink;
 use crate::cost::{Clock, StepShape};
-use crate::units::{SimSpan, SimTime};
+use crate::units::SimTime;
 use crate::workload::Request;
 
 use balance::Balancer;
@@ -113,24 +113,8 @@ impl<'a> LockStep<'a> {
         self.compose_and_start(now, observer);
     }
 
-    /// Runs the steps that end before `horizon`, the one in flight in any case. Stops early after a completion if
-    /// `stop_on_completion`. Returns when the last of them ended.
-    pub fn run(
-        &mut self,
-        horizon: SimTime,
-        stop_on_completion: bool,
-        observer: &mut impl Observer,
-    ) -> SimTime {
-        loop {
-            let now = self.end;
-            self.end_step(now, observer);
-            if self.end >= horizon || (stop_on_completion && !self.completed.is_empty()) {
-                return now;
-            }
-        }
-    }
-
-    fn end_step(&mut self, now: SimTime, observer: &mut impl Observer) {
+    /// Ends the step in flight at `now`, its end, and starts the next.
+    pub fn end_step(&mut self, now: SimTime, observer: &mut impl Observer) {
         self.balancer.pass(now, &self.ranks);
         self.tell(observer);
         if !self.pipelined {
@@ -182,10 +166,11 @@ impl<'a> LockStep<'a> {
 
     fn read_outputs(&mut self, now: SimTime, observer: &mut impl Observer) {
         for rank in &mut self.ranks {
-            let prompt_tokens = &mut rank.prompt_tokens;
-            let mut sink =
-                Sink { now, replica: self.id, prompt_tokens, completed: &mut self.completed, observer };
+            let before = self.completed.len();
+            let mut sink = Sink { now, replica: self.id, completed: &mut self.completed, observer };
             rank.batcher.outputs(now, &rank.plans[self.current], &mut sink);
+            let done = self.completed[before..].iter().map(|request| u64::from(request.input_tokens));
+            rank.prompt_tokens -= done.sum::<u64>();
         }
     }
 
@@ -266,33 +251,5 @@ impl Rank<'_> {
     fn enqueue(&mut self, request: Request) {
         self.prompt_tokens += u64::from(request.input_tokens);
         self.batcher.enqueue(request);
-    }
-}
-
-/// Passes the outputs of one rank on to the observer and to the caller.
-struct Sink<'a, O> {
-    now: SimTime,
-    replica: u32,
-    prompt_tokens: &'a mut u64,
-    completed: &'a mut Vec<Request>,
-    observer: &'a mut O,
-}
-
-impl<O: Observer> Outputs for Sink<'_, O> {
-    fn token_gaps(&mut self, class: u16, gap: SimSpan, count: u32) {
-        self.observer.token_gaps(self.now, class, gap, count);
-    }
-
-    fn finished(&mut self, sequence: &Sequence) {
-        *self.prompt_tokens -= u64::from(sequence.request.input_tokens);
-        self.completed.push(sequence.request);
-        let life = Finished {
-            request: sequence.request,
-            scheduled: sequence.scheduled,
-            first_token: sequence.first_token,
-            done: self.now,
-            preemptions: sequence.preemptions,
-        };
-        self.observer.finished(self.replica, &life);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::batcher::{Batcher, Outputs, StepPlan};
 use super::config::LlmServer;
-use super::observer::{Finished, Observer, QuietStep, Rejection, Step, Stretch};
+use super::observer::{Observer, QuietStep, Rejection, Step, Stretch};
 use super::sequence::Sequence;
 use crate::cost::{Clock, DecodeCost, StepCost};
 use crate::units::{SimSpan, SimTime};
@@ -321,11 +321,11 @@ impl<'a> Replica<'a> {
 }
 
 /// Passes a step's outputs on to the observer and to the caller.
-struct Sink<'a, O> {
-    now: SimTime,
-    replica: u32,
-    completed: &'a mut Vec<Request>,
-    observer: &'a mut O,
+pub(super) struct Sink<'a, O> {
+    pub now: SimTime,
+    pub replica: u32,
+    pub completed: &'a mut Vec<Request>,
+    pub observer: &'a mut O,
 }
 
 impl<O: Observer> Outputs for Sink<'_, O> {
@@ -335,13 +335,6 @@ impl<O: Observer> Outputs for Sink<'_, O> {
 
     fn finished(&mut self, sequence: &Sequence) {
         self.completed.push(sequence.request);
-        let life = Finished {
-            request: sequence.request,
-            scheduled: sequence.scheduled,
-            first_token: sequence.first_token,
-            done: self.now,
-            preemptions: sequence.preemptions,
-        };
-        self.observer.finished(self.replica, &life);
+        self.observer.finished(self.replica, &sequence.life(self.now));
     }
 }

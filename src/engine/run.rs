@@ -149,20 +149,31 @@ impl Stepwise<'_> {
         }
     }
 
-    /// When the last step before `limit` ended, and the requests completed by then.
+    /// Runs the steps that end before `limit`, the oldest in any case; stops early after a completion if
+    /// `stop_on_completion`. When the last of them ended, and the requests completed by then.
     fn run(
         &mut self,
         limit: SimTime,
         stop_on_completion: bool,
         observer: &mut impl Observer,
     ) -> (SimTime, &mut Vec<Request>) {
+        loop {
+            let now = self.end();
+            match self {
+                Self::Staged(replica) => replica.end_step(now, observer),
+                Self::LockStep(replica) => replica.end_step(now, observer),
+            }
+            if self.end() >= limit || (stop_on_completion && !self.completed().is_empty()) {
+                return (now, self.completed());
+            }
+        }
+    }
+
+    /// Completions since the caller last cleared them.
+    fn completed(&mut self) -> &mut Vec<Request> {
         match self {
-            Self::Staged(replica) => {
-                (replica.run(limit, stop_on_completion, observer), &mut replica.completed)
-            }
-            Self::LockStep(replica) => {
-                (replica.run(limit, stop_on_completion, observer), &mut replica.completed)
-            }
+            Self::Staged(replica) => &mut replica.completed,
+            Self::LockStep(replica) => &mut replica.completed,
         }
     }
 

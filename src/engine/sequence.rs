@@ -1,5 +1,6 @@
 //! A request inside a replica: one explicit state machine, kept in a pool whose slots are reused.
 
+use super::observer::Finished;
 use crate::units::{Blocks, SimTime, Tokens};
 use crate::workload::Request;
 
@@ -66,6 +67,17 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
+    /// What it was, with its last token out at `done`.
+    pub const fn life(&self, done: SimTime) -> Finished {
+        Finished {
+            request: self.request,
+            scheduled: self.scheduled,
+            first_token: self.first_token,
+            done,
+            preemptions: self.preemptions,
+        }
+    }
+
     /// A request that has just reached the replica.
     pub fn new(request: Request, priority: i32, arrival: u64, fixed_blocks: Blocks) -> Self {
         Self {

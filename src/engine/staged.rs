@@ -16,7 +16,7 @@ mod scheduler;
 use std::collections::VecDeque;
 
 use super::config::LlmServer;
-use super::observer::{Finished, Observer, Rejection, Step};
+use super::observer::{Observer, Rejection, Step};
 use crate::cost::{Clock, Pipeline, StepCost, StepShape};
 use crate::rng::Keyed;
 use crate::units::{SimSpan, SimTime, Tokens};
@@ -102,24 +102,8 @@ impl<'a> StagedReplica<'a> {
         self.fill(now, observer);
     }
 
-    /// Runs the steps that end before `horizon`, the oldest in any case. Stops early after a completion if
-    /// `stop_on_completion`. Returns when the last of them ended.
-    pub fn run(
-        &mut self,
-        horizon: SimTime,
-        stop_on_completion: bool,
-        observer: &mut impl Observer,
-    ) -> SimTime {
-        loop {
-            let now = self.end;
-            self.end_step(now, observer);
-            if self.end >= horizon || (stop_on_completion && !self.completed.is_empty()) {
-                return now;
-            }
-        }
-    }
-
-    fn end_step(&mut self, now: SimTime, observer: &mut impl Observer) {
+    /// Ends the oldest step at `now`, its end, and composes what there is room for.
+    pub fn end_step(&mut self, now: SimTime, observer: &mut impl Observer) {
         let Some(mut step) = self.steps.pop_front() else { return };
         let emitted = self.scheduler.draw(&mut step.rows);
         observer.step(
@@ -164,15 +148,8 @@ impl<'a> StagedReplica<'a> {
             }
             if done {
                 let sequence = &self.scheduler.pool[row.slot];
-                let life = Finished {
-                    request: sequence.request,
-                    scheduled: sequence.scheduled,
-                    first_token: sequence.first_token,
-                    done: now,
-                    preemptions: sequence.preemptions,
-                };
                 self.completed.push(sequence.request);
-                observer.finished(self.id, &life);
+                observer.finished(self.id, &sequence.life(now));
             }
             self.scheduler.let_go(row.slot);
         }

@@ -36,6 +36,9 @@ pub enum MeasuredData {
     Inline(Vec<MeasuredPoint>),
 }
 
+/// The most requests, or users, of a load point that is simulated.
+const MOST_REQUESTS: f64 = 1e7;
+
 /// A load point as written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeasuredPoint {
@@ -65,12 +68,7 @@ impl MeasuredPoint {
             _ => rate.map(|rate| (arrival, rate)).ok_or("a rate_per_s, or a concurrency"),
         }
     }
-}
 
-/// The most requests, or users, of a load point that is simulated.
-const MOST_REQUESTS: f64 = 1e7;
-
-impl MeasuredPoint {
     /// What of it cannot be, in words: a mean outside of its range, or more requests than are simulated.
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {

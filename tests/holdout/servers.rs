@@ -23,6 +23,21 @@ pub struct Server {
     pub loads: usize,
 }
 
+impl Server {
+    /// Nothing yet, with lengths as InferenceX draws them.
+    const PLAIN: Self = Self {
+        name: "",
+        gpu: "",
+        system: "",
+        backend: "",
+        models: &[],
+        fixed_lengths: false,
+        also: &[],
+        offline: None,
+        loads: 0,
+    };
+}
+
 /// The rows of one model, and the settings that are the same for all of them.
 pub struct Source {
     pub paths: &'static [&'static str],
@@ -54,6 +69,15 @@ impl Source {
 }
 
 const LLAMA: &[&str] = &["meta-llama/Llama-3.1-70B"];
+/// Hopper's runs of 2025-10, with `--async-scheduling`.
+const LLAMA_UNDER_VLLM: Source = Source {
+    paths: LLAMA,
+    precision: "fp8",
+    model: "llama-3.1-70b",
+    weights: "fp8",
+    engine: "name = 'vllm'\nversion = '0.14'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 64\n",
+    ..Source::PLAIN
+};
 const GPT_OSS: &[&str] = &["openai/gpt-oss-120b"];
 const MINIMAX: &[&str] = &["MiniMaxAI/MiniMax-M2.5"];
 const QWEN35: &[&str] = &["Qwen/Qwen3.5-397B-A17B"];
@@ -86,8 +110,8 @@ pub const SERVERS: &[Server] = &[
         }],
         fixed_lengths: true,
         also: SGLANG,
-        offline: None,
         loads: 46,
+        ..Server::PLAIN
     },
     Server {
         name: "h100-sxm tensorrt-llm fp8 dense",
@@ -103,10 +127,9 @@ pub const SERVERS: &[Server] = &[
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: TRT,
-        offline: None,
         loads: 176,
+        ..Server::PLAIN
     },
     Server {
         name: "h100-sxm tensorrt-llm fp8 experts",
@@ -122,29 +145,19 @@ pub const SERVERS: &[Server] = &[
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: TRT,
-        offline: None,
         loads: 126,
+        ..Server::PLAIN
     },
     Server {
         name: "h100-sxm vllm fp8 dense",
         gpu: "h100-sxm",
         system: "h100_sxm",
         backend: "vllm",
-        models: &[Source {
-            paths: LLAMA,
-            precision: "fp8",
-            versions: None,
-            model: "llama-3.1-70b",
-            weights: "fp8",
-            engine: "name = 'vllm'\nversion = '0.14'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 64\n",
-            ..Source::PLAIN
-        }],
-        fixed_lengths: false,
+        models: &[LLAMA_UNDER_VLLM],
         also: VLLM,
-        offline: None,
         loads: 22,
+        ..Server::PLAIN
     },
     Server {
         name: "h200-sxm sglang fp8 experts",
@@ -173,10 +186,9 @@ pub const SERVERS: &[Server] = &[
                 ..Source::PLAIN
             },
         ],
-        fixed_lengths: false,
         also: SGLANG_EXPERTS,
-        offline: None,
         loads: 28,
+        ..Server::PLAIN
     },
     Server {
         name: "h200-sxm tensorrt-llm fp8 dense",
@@ -186,36 +198,26 @@ pub const SERVERS: &[Server] = &[
         models: &[Source {
             paths: LLAMA,
             precision: "fp8",
-            versions: None,
             model: "llama-3.1-70b",
             weights: "fp8",
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n\
                      max_num_batched_tokens = 9416\n",
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: TRT_OFFLINE,
         offline: Some("H200-SXM-141GB"),
         loads: 28,
+        ..Server::PLAIN
     },
     Server {
         name: "h200-sxm vllm fp8 dense",
         gpu: "h200-sxm",
         system: "h200_sxm",
         backend: "vllm",
-        models: &[Source {
-            paths: LLAMA,
-            precision: "fp8",
-            versions: None,
-            model: "llama-3.1-70b",
-            weights: "fp8",
-            engine: "name = 'vllm'\nversion = '0.14'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 64\n",
-            ..Source::PLAIN
-        }],
-        fixed_lengths: false,
+        models: &[LLAMA_UNDER_VLLM],
         also: VLLM,
-        offline: None,
         loads: 31,
+        ..Server::PLAIN
     },
     Server {
         name: "h200-sxm vllm fp8 experts",
@@ -225,16 +227,14 @@ pub const SERVERS: &[Server] = &[
         models: &[Source {
             paths: MINIMAX,
             precision: "fp8",
-            versions: None,
             model: "minimax-m2.5",
             weights: "fp8",
             engine: "name = 'vllm'\nversion = '0.18'\ngpu_memory_utilization = 0.95\n",
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: VLLM,
-        offline: None,
         loads: 30,
+        ..Server::PLAIN
     },
     Server {
         name: "h200-sxm vllm mxfp4 experts",
@@ -244,16 +244,14 @@ pub const SERVERS: &[Server] = &[
         models: &[Source {
             paths: GPT_OSS,
             precision: "fp4",
-            versions: None,
             model: "gpt-oss-120b",
             weights: "mxfp4",
             engine: "name = 'vllm'\nversion = '0.18'\nmax_num_seqs = 64\n",
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: VLLM_EXPERTS,
-        offline: None,
         loads: 60,
+        ..Server::PLAIN
     },
     Server {
         name: "b200-sxm sglang fp8 experts",
@@ -289,10 +287,9 @@ pub const SERVERS: &[Server] = &[
                 recv_interval: RECV,
             },
         ],
-        fixed_lengths: false,
         also: SGLANG_EXPERTS,
-        offline: None,
         loads: 36,
+        ..Server::PLAIN
     },
     Server {
         name: "b200-sxm sglang nvfp4 experts",
@@ -310,10 +307,9 @@ pub const SERVERS: &[Server] = &[
             recv_interval: RECV,
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: SGLANG_EXPERTS,
-        offline: None,
         loads: 33,
+        ..Server::PLAIN
     },
     Server {
         name: "b200-sxm sglang bf16 experts",
@@ -330,10 +326,9 @@ pub const SERVERS: &[Server] = &[
             recv_interval: RECV,
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: SGLANG_EXPERTS,
-        offline: None,
         loads: 15,
+        ..Server::PLAIN
     },
     Server {
         name: "b200-sxm tensorrt-llm fp8 dense",
@@ -343,17 +338,15 @@ pub const SERVERS: &[Server] = &[
         models: &[Source {
             paths: LLAMA,
             precision: "fp8",
-            versions: None,
             model: "llama-3.1-70b",
             weights: "fp8",
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n\
                      max_num_batched_tokens = 16384\n",
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: TRT,
-        offline: None,
         loads: 34,
+        ..Server::PLAIN
     },
     Server {
         name: "b200-sxm tensorrt-llm mxfp4 experts",
@@ -363,17 +356,15 @@ pub const SERVERS: &[Server] = &[
         models: &[Source {
             paths: GPT_OSS,
             precision: "fp4",
-            versions: None,
             model: "gpt-oss-120b",
             weights: "mxfp4",
             engine: "name = 'tensorrt-llm'\nversion = '1.2'\nkv_cache_dtype = 'fp8'\n\
                      gpu_memory_utilization = 0.85\nmax_num_batched_tokens = 20000\n",
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: TRT,
-        offline: None,
         loads: 74,
+        ..Server::PLAIN
     },
     Server {
         name: "b200-sxm tensorrt-llm nvfp4 dense",
@@ -383,17 +374,15 @@ pub const SERVERS: &[Server] = &[
         models: &[Source {
             paths: LLAMA,
             precision: "fp4",
-            versions: None,
             model: "llama-3.1-70b",
             weights: "nvfp4",
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n\
                      max_num_batched_tokens = 9416\n",
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: TRT,
-        offline: None,
         loads: 39,
+        ..Server::PLAIN
     },
     Server {
         name: "b200-sxm vllm fp8 dense",
@@ -403,16 +392,14 @@ pub const SERVERS: &[Server] = &[
         models: &[Source {
             paths: LLAMA,
             precision: "fp8",
-            versions: None,
             model: "llama-3.1-70b",
             weights: "fp8",
             engine: "name = 'vllm'\nversion = '0.14'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 512\n",
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: VLLM,
-        offline: None,
         loads: 60,
+        ..Server::PLAIN
     },
     Server {
         name: "b200-sxm vllm fp8 experts",
@@ -428,10 +415,9 @@ pub const SERVERS: &[Server] = &[
             engine: "name = 'vllm'\nversion = '0.19'\ngpu_memory_utilization = 0.95\n",
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: VLLM,
-        offline: None,
         loads: 50,
+        ..Server::PLAIN
     },
     Server {
         name: "b200-sxm vllm mxfp4 experts",
@@ -441,16 +427,14 @@ pub const SERVERS: &[Server] = &[
         models: &[Source {
             paths: GPT_OSS,
             precision: "fp4",
-            versions: None,
             model: "gpt-oss-120b",
             weights: "mxfp4",
             engine: "name = 'vllm'\nversion = '0.15'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 512\n",
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: VLLM,
-        offline: None,
         loads: 66,
+        ..Server::PLAIN
     },
     Server {
         name: "b200-sxm vllm nvfp4 dense",
@@ -460,16 +444,14 @@ pub const SERVERS: &[Server] = &[
         models: &[Source {
             paths: LLAMA,
             precision: "fp4",
-            versions: None,
             model: "llama-3.1-70b",
             weights: "nvfp4",
             engine: "name = 'vllm'\nversion = '0.14'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 512\n",
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: VLLM,
-        offline: None,
         loads: 60,
+        ..Server::PLAIN
     },
     Server {
         name: "b300-sxm vllm fp8 experts",
@@ -485,9 +467,8 @@ pub const SERVERS: &[Server] = &[
             engine: "name = 'vllm'\nversion = '0.19'\ngpu_memory_utilization = 0.95\n",
             ..Source::PLAIN
         }],
-        fixed_lengths: false,
         also: VLLM,
-        offline: None,
         loads: 19,
+        ..Server::PLAIN
     },
 ];
