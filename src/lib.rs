@@ -21,7 +21,8 @@
 //! 2. [`engine::run()`] keeps the clock ([`des`], [`units`]: whole nanoseconds). The request passes the
 //!    front end and the router, which picks a replica.
 //! 3. The replica's batcher admits it when a sequence slot, token budget and KV blocks ([`kv`]) allow, and
-//!    composes each step: its prompt in chunks, then one token per step, together with everybody else's.
+//!    composes each step: its prompt in chunks, then one token per step, together with everybody else's. (Of
+//!    data-parallel ranks each has a batcher; their steps begin and end together.)
 //! 4. [`cost`] says how long that step takes, from what the [`catalog`] knows of model and hardware.
 //! 5. The replica ends the step: tokens are out, blocks come back, or the request is preempted and waits
 //!    again. When its last token is out, it is done.

@@ -198,6 +198,27 @@ fn shipped_profiles_claim_what_validate_computes() {
     assert!(claims > 0, "no published figures");
 }
 
+/// What the README says of a server that no fit has seen.
+#[test]
+fn the_readme_says_what_validate_says_of_an_unseen_server() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let set = root.join("calibration/measured/serving/gpt-oss-120b-h200-vllm-0.22.toml");
+    let scored = score(&read(&std::fs::read_to_string(set).expect("a set")), &Silent).expect("runs");
+    assert_eq!(scored.len(), 5);
+    let errors = error_table(&scored);
+    let of = |figure| errors.iter().find(|row| row.figure == figure).expect("measured").median_percent;
+    let said = format!(
+        "TTFT {:.1} %, TPOT {:.1} %, E2E {:.1} %, throughput {:.1} % off, medians of the five loads",
+        of(Figure::TtftMean),
+        of(Figure::TpotMean),
+        of(Figure::E2eMean),
+        of(Figure::RequestThroughput)
+    );
+    let readme = std::fs::read_to_string(root.join("README.md")).expect("the README");
+    let readme = readme.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(readme.contains(&said), "{said}");
+}
+
 fn data() -> Option<PathBuf> {
     let found = std::env::var_os("KNEE_DATA").map(PathBuf::from);
     if found.is_none() {
