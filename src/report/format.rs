@@ -1,4 +1,4 @@
-//! Numbers for people: three significant digits, and never more than the interval supports.
+//! Numbers for people: three significant digits; beside an interval, the digits that the interval supports.
 
 use crate::experiment::Estimate;
 use crate::scenario::AxisValue;
@@ -21,10 +21,13 @@ fn magnitude(value: f64) -> i32 {
 /// `value` rounded so that its last digit stands for 10^-`decimals`; negative `decimals` round before the point.
 fn rounded(value: f64, decimals: i32) -> String {
     if decimals >= 0 {
-        return grouped(&format!("{value:.*}", decimals as usize));
+        let digits = format!("{value:.*}", decimals as usize);
+        let zero = digits.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
+        return grouped(if zero { digits.trim_start_matches('-') } else { &digits });
     }
     let unit = libm::pow(10.0, f64::from(-decimals));
-    grouped(&format!("{:.0}", libm::rint(value / unit) * unit))
+    // Adding zero takes the sign off a negative zero.
+    grouped(&format!("{:.0}", libm::rint(value / unit) * unit + 0.0))
 }
 
 /// Puts a comma between groups of three digits before the point.
@@ -66,32 +69,41 @@ pub fn chosen(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// Decimals to which an estimate may be printed: three significant digits of the mean, but no digit beyond the
-/// first of the half-width.
-fn decimals(estimate: &Estimate) -> i32 {
-    let by_mean = SIGNIFICANT - 1 - magnitude(estimate.mean);
-    match estimate.half_width {
-        Some(half) if half > 0.0 && half.is_finite() => by_mean.min(-magnitude(half)),
-        _ => by_mean,
-    }
+/// A half-width below this share of its mean is noise of the arithmetic: nothing was drawn.
+const NOISE: f64 = 1e-9;
+
+/// The half-width that is printed beside the mean, if any.
+fn half_width(estimate: &Estimate) -> Option<f64> {
+    let printed = |half: &f64| half.is_finite() && *half > NOISE * estimate.mean.abs();
+    estimate.half_width.filter(printed).filter(|_| estimate.mean.is_finite())
 }
 
-/// The mean of an estimate, to the digits its interval supports.
+/// Decimals of a printed half-width: one digit below ten and two above, so that it never rounds to nothing.
+fn half_width_decimals(half: f64) -> i32 {
+    if half < 10.0 { -magnitude(half) } else { 1 - magnitude(half) }
+}
+
+/// The mean of an estimate where no half-width stands beside it: three significant digits, none beyond the last of
+/// the half-width.
 #[must_use]
 pub fn mean(estimate: &Estimate) -> String {
-    if estimate.mean.is_finite() { rounded(estimate.mean, decimals(estimate)) } else { ABSENT.to_owned() }
+    if !estimate.mean.is_finite() {
+        return ABSENT.to_owned();
+    }
+    let by_mean = SIGNIFICANT - 1 - magnitude(estimate.mean);
+    let by_half = half_width(estimate).map_or(by_mean, half_width_decimals);
+    rounded(estimate.mean, by_mean.min(by_half))
 }
 
-/// `12.3 ±0.4`; without replications only the mean.
+/// `12.3 ±0.4`, both to the same place; without replications only the mean.
 #[must_use]
 pub fn interval(estimate: &Estimate) -> String {
-    match estimate.half_width {
-        Some(half) if half > 0.0 && half.is_finite() && estimate.mean.is_finite() => {
-            // One digit below ten and two above, so that the half-width never rounds to nothing.
-            let half_decimals = if half < 10.0 { -magnitude(half) } else { 1 - magnitude(half) };
-            format!("{} ±{}", mean(estimate), rounded(half, half_decimals))
+    match half_width(estimate) {
+        Some(half) => {
+            let decimals = half_width_decimals(half);
+            format!("{} ±{}", rounded(estimate.mean, decimals), rounded(half, decimals))
         }
-        _ => mean(estimate),
+        None => mean(estimate),
     }
 }
 
@@ -209,12 +221,24 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_takes_digits_away() {
+    fn a_mean_alone_keeps_three_digits_and_none_beyond_its_interval() {
+        assert_eq!(mean(&estimate(48.53, 0.021)), "48.5");
+        assert_eq!(mean(&estimate(412.3, 23.4)), "412");
+        assert_eq!(mean(&estimate(312.4, 143.0)), "310");
+    }
+
+    #[test]
+    fn a_mean_and_its_interval_end_at_the_same_place() {
         assert_eq!(interval(&estimate(12.345, 0.41)), "12.3 ±0.4");
-        assert_eq!(interval(&estimate(412.3, 23.4)), "410 ±23");
-        assert_eq!(interval(&estimate(1234.0, 8.0)), "1,230 ±8");
-        assert_eq!(interval(&estimate(3012.0, 143.0)), "3,000 ±140");
-        assert_eq!(interval(&estimate(48.53, 0.021)), "48.5 ±0.02");
+        assert_eq!(interval(&estimate(412.3, 23.4)), "412 ±23");
+        assert_eq!(interval(&estimate(1234.0, 8.0)), "1,234 ±8");
+        assert_eq!(interval(&estimate(3012.0, 143.0)), "3,010 ±140");
+        assert_eq!(interval(&estimate(48.53, 0.021)), "48.53 ±0.02");
+        assert_eq!(interval(&estimate(-37.4, 14.2)), "-37 ±14");
+        assert_eq!(interval(&estimate(0.2, 14.2)), "0 ±14");
+        assert_eq!(interval(&estimate(-0.2, 14.2)), "0 ±14");
+        assert_eq!(interval(&estimate(7.3, 143.0)), "10 ±140");
+        assert_eq!(interval(&estimate(12.345, 1e-15)), "12.3");
         assert_eq!(interval(&Estimate { mean: 12.345, half_width: None }), "12.3");
     }
 
