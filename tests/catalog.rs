@@ -199,6 +199,11 @@ fn other_engines_have_their_own_defaults() {
         assert_eq!(scheduler.running_requests(327_680, 32_768), 4096);
     }
     let h100 = catalog.hardware("h100-sxm").unwrap();
+    // A version newer than all of its own that is another engine's is a slip; one that nobody knows may be to come.
+    let error = catalog.engine("sglang", Some("0.23"), &h100).unwrap_err().to_string();
+    assert!(error.contains("0.23 is a version of vllm; versions known of sglang: 0.4, 0.5"), "{error}");
+    let newer = catalog.engine("sglang", Some("0.6"), &h100).unwrap();
+    assert_eq!((newer.version.as_str(), newer.asked_version.as_deref()), ("0.5", Some("0.6")));
     let trt = catalog.engine("tensorrt-llm", None, &h100).unwrap();
     assert_eq!((trt.max_num_seqs, trt.max_num_batched_tokens, trt.block_size), (2048, 8192, 32));
     assert_eq!(trt.scheduler, Scheduler::TensorRtLlm { max_utilization: false });
@@ -504,6 +509,35 @@ fn a_profile_that_would_never_be_used_is_told() {
     }
 }
 
+/// What `knee calibrate` adds to the second table.
+const RECORD: &str = r#"[values.fit]
+command = "knee calibrate"
+data = ["a"]
+models = ["b"]
+cells_fitted = 1
+cells_held_out = 1
+[values.fit.standard_error]
+compute = 0.01
+[values.fit.prior]
+compute = 0.6
+[values.fit.status]
+compute = "fitted"
+[values.fit.fit_error_percent]
+ttft_mean = 1.0
+[values.fit.held_out_error_percent]
+ttft_mean = 2.0
+[values.fit.valid_range]
+concurrency = [1.0, 8.0]
+"#;
+
+#[test]
+fn a_fit_on_record_reads() {
+    let catalog = with_profile("profile-record", "l4-vllm.toml", &format!("{PROFILE}{RECORD}"));
+    let l4 = catalog.hardware("l4").unwrap();
+    let profile = catalog.profile("auto", &l4, "vllm", None, Dtype::Fp8, here()).unwrap();
+    assert_eq!(profile.largest_held_out_error(), Some(0.02));
+}
+
 #[test]
 fn impossible_values_are_told_with_their_line() {
     // The same key stands in two tables: the line is that of the wrong one.
@@ -525,6 +559,34 @@ fn impossible_values_are_told_with_their_line() {
         (
             second("versions = \"0.23\"", "versions = \"0.23\"\nuntil_version = \"old\""),
             "line 21: `values.until_version` is \"old\"",
+        ),
+        (
+            format!("{PROFILE}{RECORD}").replacen("ttft_mean = 2.0", "ttft_mean = nan", 1),
+            "line 44: `values.fit.held_out_error_percent.ttft_mean` is NaN; it must not be negative",
+        ),
+        (
+            format!("{PROFILE}{RECORD}").replacen("compute = 0.6\n[", "compute = -inf\n[", 1),
+            "line 38: `values.fit.prior.compute` is -inf; it must be a finite number",
+        ),
+        (
+            format!("{PROFILE}{RECORD}").replacen("compute = 0.01", "compute = nan", 1),
+            "line 36: `values.fit.standard_error.compute` is NaN",
+        ),
+        (
+            format!("{PROFILE}{RECORD}").replacen("ttft_mean = 1.0", "ttft_mean = inf", 1),
+            "line 42: `values.fit.fit_error_percent.ttft_mean` is inf",
+        ),
+        (
+            format!("{PROFILE}{RECORD}").replacen("[1.0, 8.0]", "[1.0, nan]", 1),
+            "`values.fit.valid_range.concurrency` is NaN; it must be a finite number",
+        ),
+        (
+            format!("{PROFILE}{RECORD}").replacen("[1.0, 8.0]", "[8.0, 1.0]", 1),
+            "`values.fit.valid_range.concurrency` is [8, 1]; the smaller comes first",
+        ),
+        (
+            second("source", "held_out_error_percent = { ttft_mean = nan }\nsource"),
+            "line 28: `values.held_out_error_percent.ttft_mean` is NaN",
         ),
     ] {
         let catalog = with_profile("profile-lines", "l4-vllm.toml", &text);

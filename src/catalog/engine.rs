@@ -19,6 +19,8 @@ pub struct EngineDefaults {
     /// The table entry used, and what was asked for if that is not in the table.
     pub version: String,
     pub asked_version: Option<String>,
+    /// All versions in the table, ascending.
+    pub known_versions: Vec<String>,
     pub scheduler: Scheduler,
     /// What `gpu_memory_utilization` is a share of; and, where that share is not a constant, what it
     /// follows from (`gpu_memory_utilization` then holds for one GPU and the default budget).
@@ -150,6 +152,16 @@ impl<'a> EngineTable<'a> {
         versions
     }
 
+    /// Whether `version` is in the table.
+    pub fn has(&self, version: &str) -> bool {
+        self.versions().iter().any(|known| compare(known, version).is_eq())
+    }
+
+    /// Whether `version` is newer than all in the table.
+    pub fn is_beyond(&self, version: &str) -> bool {
+        is_version(version) && self.versions().iter().all(|known| compare(known, version).is_lt())
+    }
+
     /// Defaults of `asked` (the newest if `None`) on `gpu`; a version not in the table takes the nearest
     /// lower one.
     pub fn defaults(&self, asked: Option<&str>, gpu: &Hardware) -> Result<EngineDefaults, CatalogError> {
@@ -184,6 +196,7 @@ impl<'a> EngineTable<'a> {
             engine: engine.clone(),
             version: used.clone(),
             asked_version,
+            known_versions: versions.clone(),
             scheduler,
             kv_share: self.table.kv_share,
             static_reserve: budget.reserve,

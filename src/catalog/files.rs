@@ -132,6 +132,14 @@ impl File {
         Err(self.impossible(key, value, "it must be above zero"))
     }
 
+    /// `value` if it is a finite number.
+    pub fn finite(&self, key: &str, value: f64) -> Result<f64, CatalogError> {
+        if value.is_finite() {
+            return Ok(value);
+        }
+        Err(self.impossible(key, value, "it must be a finite number"))
+    }
+
     /// `value` if it is finite and not negative.
     pub fn not_negative(&self, key: &str, value: f64) -> Result<f64, CatalogError> {
         if value >= 0.0 && value.is_finite() {

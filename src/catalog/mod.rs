@@ -148,7 +148,32 @@ impl Catalog {
         gpu: &Hardware,
     ) -> Result<EngineDefaults, CatalogError> {
         let file = self.engines.get(name).ok_or_else(|| unknown("engine", name, &self.engines))?;
-        EngineTable::read(file)?.defaults(version, gpu)
+        let table = EngineTable::read(file)?;
+        if let Some(asked) = version.filter(|asked| table.is_beyond(asked)) {
+            self.refuse_version_of_another(name, &table, asked)?;
+        }
+        table.defaults(version, gpu)
+    }
+
+    /// A version that is newer than all that are known of `engine`, and known of another, is the other's.
+    fn refuse_version_of_another(
+        &self,
+        engine: &str,
+        table: &EngineTable<'_>,
+        asked: &str,
+    ) -> Result<(), CatalogError> {
+        for (other, file) in self.engines.iter().filter(|(other, _)| *other != engine) {
+            if EngineTable::read(file)?.has(asked) {
+                return Err(CatalogError::Refused {
+                    what: format!("{engine} {asked}"),
+                    reason: format!(
+                        "{asked} is a version of {other}; versions known of {engine}: {} (none given: the newest)",
+                        table.versions().join(", ")
+                    ),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// The profile called `name`, a path to one, or with `auto` the best one for GPU, engine, its
@@ -178,6 +203,8 @@ impl Catalog {
             let path = base.join(name);
             on_disk = File::read(&path);
             (&on_disk, profile::read(&files::stem(&path), &on_disk)?)
+        } else if name == profile::estimate_name(&gpu.name, engine) {
+            return Ok(gpu.estimated_profile(engine, weights.dtype));
         } else {
             return Err(unknown("profile", name, &self.profiles));
         };
@@ -192,6 +219,20 @@ impl Catalog {
         }
         let fitted = profile::best(profiles, version, weights);
         Ok(fitted.unwrap_or_else(|| gpu.estimated_profile(engine, weights.dtype)))
+    }
+
+    /// The estimate that outputs call `name` (`l40s-vllm-estimated`), for every weight dtype; empty where `name` is none.
+    ///
+    /// # Errors
+    /// An invalid file of its GPU.
+    pub fn estimates(&self, name: &str) -> Result<Vec<Profile>, CatalogError> {
+        let pairs = self.hardware.keys().flat_map(|gpu| self.engines.keys().map(move |engine| (gpu, engine)));
+        let Some((gpu, engine)) = pairs.into_iter().find(|(g, e)| profile::estimate_name(g, e) == name)
+        else {
+            return Ok(Vec::new());
+        };
+        let gpu = self.hardware(gpu)?;
+        Ok(Dtype::ALL.into_iter().map(|dtype| gpu.estimated_profile(engine, dtype)).collect())
     }
 
     fn best_profile(

@@ -257,7 +257,7 @@ impl Hardware {
     pub(super) fn estimated_profile(&self, engine: &str, dtype: Dtype) -> Profile {
         let values = self.estimated_values(engine, dtype);
         Profile {
-            name: format!("{}-{engine}-estimated", self.name),
+            name: estimate_name(&self.name, engine),
             gpu: self.name.clone(),
             engine: engine.to_owned(),
             versions: "none".to_owned(),
@@ -271,6 +271,11 @@ impl Hardware {
             values: vec![values],
         }
     }
+}
+
+/// What the estimate of a GPU's step times under an engine is called.
+pub(super) fn estimate_name(gpu: &str, engine: &str) -> String {
+    format!("{gpu}-{engine}-estimated")
 }
 
 #[derive(Deserialize)]
@@ -357,6 +362,7 @@ pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError
         .into_iter()
         .map(|table| {
             let values = read_values(&table, file)?;
+            check_record(&table, file)?;
             let of_fit = table.fit.as_ref().map(|fit| fit.held_out_error_percent.clone());
             Ok(Profile {
                 name: name.to_owned(),
@@ -374,6 +380,31 @@ pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError
             })
         })
         .collect()
+}
+
+/// What is written down of a fit: figures that nothing simulates with, and that are shown.
+fn check_record(table: &ValuesTable, file: &File) -> Result<(), CatalogError> {
+    let errors = |key: &str, errors: &BTreeMap<String, f64>| {
+        errors.iter().try_for_each(|(figure, percent)| {
+            file.not_negative(&format!("values.{key}.{figure}"), *percent).map(|_| ())
+        })
+    };
+    errors("held_out_error_percent", &table.held_out_error_percent)?;
+    let Some(fit) = &table.fit else { return Ok(()) };
+    errors("fit.held_out_error_percent", &fit.held_out_error_percent)?;
+    errors("fit.fit_error_percent", &fit.fit_error_percent)?;
+    errors("fit.standard_error", &fit.standard_error)?;
+    for (parameter, prior) in &fit.prior {
+        file.finite(&format!("values.fit.prior.{parameter}"), *prior)?;
+    }
+    for (of, [least, most]) in &fit.valid_range {
+        let key = format!("values.fit.valid_range.{of}");
+        file.finite(&key, *least)?;
+        if file.finite(&key, *most)? < *least {
+            return Err(file.invalid(&format!("`{key}` is [{least}, {most}]; the smaller comes first")));
+        }
+    }
+    Ok(())
 }
 
 fn read_values(table: &ValuesTable, file: &File) -> Result<ProfileValues, CatalogError> {

@@ -30,6 +30,9 @@ pub(super) fn run(args: &ListArgs, console: &Console) -> Result<Outcome, Failure
         None => Kind::ALL.iter().map(|kind| paragraph(*kind, &usable(*kind))).collect(),
     };
     console.result(&text)?;
+    if matches!(args.kind, None | Some(Kind::Profiles)) {
+        console.note(&estimates(&catalog));
+    }
     Ok(Outcome::Done)
 }
 
@@ -48,6 +51,15 @@ pub(super) fn names(kind: Kind, catalog: &Catalog) -> Vec<String> {
 fn engines(catalog: &Catalog) -> Vec<String> {
     let tabled = catalog.engine_versions().into_iter().map(|(engine, _)| engine);
     tabled.chain(["synthetic".to_owned()]).collect()
+}
+
+/// What stands in where no profile was fitted.
+fn estimates(catalog: &Catalog) -> String {
+    let engines: Vec<String> = catalog.engine_versions().into_iter().map(|(engine, _)| engine).collect();
+    format!(
+        "every GPU has an estimate for {} too, used where nothing was fitted: `knee show profile <gpu>-<engine>-estimated`",
+        engines.join(", ")
+    )
 }
 
 /// A kind and its names, wrapped.

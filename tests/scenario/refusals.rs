@@ -322,11 +322,7 @@ fn an_engine_that_is_not_built_is_refused_where_it_is_named() {
     let message = refusal(MINIMAL, &["engine.version=0.6.3"]);
     assert!(message.contains("command line:1:22") && message.contains("0.6.3"), "{message}");
     let newer = scenario(MINIMAL, &["engine.version=0.99"]);
-    assert!(
-        newer.warnings[0].contains("vllm 0.99 is not in the table; it is simulated as"),
-        "{:?}",
-        newer.warnings
-    );
+    assert!(newer.warnings[0].contains("vllm 0.99 is not known; it is simulated as"), "{:?}", newer.warnings);
 }
 
 #[test]

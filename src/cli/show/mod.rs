@@ -1,6 +1,7 @@
 //! `knee show`: one thing that is known, with where its figures come from.
 
 mod engine;
+mod estimate;
 mod hardware;
 mod model;
 mod profile;
@@ -21,7 +22,10 @@ pub(super) fn run(args: &ShowArgs, console: &Console) -> Result<Outcome, Failure
         Kind::Hardware => hardware::describe(&*catalog.hardware(name)?),
         Kind::Models => model::describe(&catalog, name)?,
         Kind::Engines => engine::describe(&catalog, name)?,
-        Kind::Profiles => profile::describe(&catalog, name)?,
+        Kind::Profiles => match catalog.profile_names().iter().any(|known| known == name) {
+            false if !catalog.estimates(name)?.is_empty() => estimate::toml(&catalog.estimates(name)?),
+            _ => profile::describe(&catalog, name)?,
+        },
         Kind::Keys => keys::reference(Some(name))?,
         Kind::Scenarios => Document::load(name)?.text().to_owned(),
     };

@@ -137,8 +137,11 @@ fn engine_defaults<'d>(
     let key = if version.is_some() { &keys::VERSION } else { &keys::NAME };
     let defaults = found(reader, engine.place(key), defaults)?;
     if let Some(asked) = &defaults.asked_version {
-        let EngineDefaults { engine, version, .. } = &defaults;
-        reader.warnings.push(format!("{engine} {asked} is not in the table; it is simulated as {version}"));
+        let EngineDefaults { engine, version, known_versions, .. } = &defaults;
+        reader.warnings.push(format!(
+            "{engine} {asked} is not known; it is simulated as {version} (known: {})",
+            known_versions.join(", ")
+        ));
     }
     Some(defaults)
 }
