@@ -25,8 +25,9 @@ pub mod palette {
 use palette::{FAINT, GREY, INK, SHADE};
 
 const MARGIN: f64 = 40.0;
-const TITLE_SIZE: f64 = 38.0;
-const SUBTITLE_SIZE: f64 = 23.0;
+/// On one line, and on two.
+const TITLE_SIZES: [f64; 2] = [38.0, 27.0];
+const SUBTITLE_SIZES: [f64; 2] = [23.0, 20.0];
 const TICK_SIZE: f64 = 24.0;
 /// Size of the labels beside lines.
 pub const LABEL_SIZE: f64 = 25.0;
@@ -38,13 +39,38 @@ pub const fn look(size: f64, colour: Rgb, anchor: Anchor) -> TextLook {
     TextLook { size, colour, anchor, bold: false }
 }
 
-/// Title (the finding) and subtitle (what was simulated), cut to fit.
+/// Title (the finding) and subtitle (what was simulated); where one line is too short for either, on two smaller ones.
 pub fn title(picture: &mut Picture, finding: &str, subtitle: &str) {
-    let bold = TextLook { bold: true, ..look(TITLE_SIZE, INK, Anchor::Left) };
     let room = f64::from(WIDTH) - 2.0 * MARGIN;
-    picture.text((MARGIN, 48.0), fitted(finding, TITLE_SIZE, true, room), bold);
-    let subtitle = fitted(subtitle, SUBTITLE_SIZE, false, room);
-    picture.text((MARGIN, 95.0), subtitle, look(SUBTITLE_SIZE, GREY, Anchor::Left));
+    let mut write = |text: &str, middle: f64, sizes: [f64; 2], colour, bold| {
+        let [usual, smaller] = sizes;
+        let one_line = text_width(text, usual, bold) <= room;
+        let size = if one_line { usual } else { smaller };
+        let lines = if one_line { vec![text.to_owned()] } else { two_lines(text, size, bold, room) };
+        let above = (lines.len() - 1) as f64 / 2.0;
+        for (position, line) in lines.into_iter().enumerate() {
+            let y = middle + (position as f64 - above) * size * 1.15;
+            picture.text((MARGIN, y), line, TextLook { bold, ..look(size, colour, Anchor::Left) });
+        }
+    };
+    write(finding, 48.0, TITLE_SIZES, INK, true);
+    write(subtitle, 95.0, SUBTITLE_SIZES, GREY, false);
+}
+
+/// `text` broken between words into at most two lines as even as can be, after a comma or semicolon if there is one to
+/// break at; the second cut where even they are too short.
+fn two_lines(text: &str, size: f64, bold: bool, room: f64) -> Vec<String> {
+    let width = |part: &str| text_width(part, size, bold);
+    let spaces = || text.match_indices(' ').map(|(at, _)| at).filter(|at| width(&text[..*at]) <= room);
+    let both_fit = |at: &usize| width(&text[at + 1..]) <= room;
+    let uneven = |at: &usize| (width(&text[..*at]) - width(&text[at + 1..])).abs();
+    let even = |ends: &mut dyn Iterator<Item = usize>| ends.min_by(|a, b| uneven(a).total_cmp(&uneven(b)));
+    let after_a_part = even(&mut spaces().filter(|at| text[..*at].ends_with([',', ';'])).filter(both_fit));
+    let end = after_a_part.or_else(|| even(&mut spaces().filter(both_fit))).or_else(|| spaces().next_back());
+    match end {
+        Some(end) => vec![text[..end].to_owned(), fitted(&text[end + 1..], size, bold, room)],
+        None => vec![fitted(text, size, bold, room)],
+    }
 }
 
 /// `text`, with its end cut off where it is wider than `room`.
@@ -129,8 +155,8 @@ impl Frame {
         picture.rectangle((left, self.top), (self.right, self.bottom), SHADE);
     }
 
-    /// Says inside the frame what the shaded region is, at its top or its bottom: where fewer of `taken` would be
-    /// covered. A narrow region's name begins left of it.
+    /// Says inside the frame what the shaded region is, at its top or its bottom, else between them: where the fewest of
+    /// `taken` would be covered. A narrow region's name begins left of it.
     pub fn name_unstable(&self, picture: &mut Picture, from: f64, taken: &[At]) {
         let text = "unstable: backlog grows";
         let width = text_width(text, LABEL_SIZE, true) + 16.0;
@@ -142,7 +168,10 @@ impl Frame {
             taken.iter().filter(inside).count()
         };
         let (top, bottom) = (self.top + 24.0, self.bottom - 24.0);
-        let y = if covered(top) <= covered(bottom) { top } else { bottom };
+        let between = (1..8).map(|eighth| top + (bottom - top) * f64::from(eighth) / 8.0);
+        // Of equals the first.
+        let places = [top, bottom].into_iter().chain(between);
+        let y = places.min_by_key(|y| covered(*y)).unwrap_or(top);
         let style = TextLook { bold: true, ..look(LABEL_SIZE, palette::VERMILLION, Anchor::Left) };
         picture.text_on(SHADE, (left + 8.0, y), text, style);
     }
@@ -257,7 +286,19 @@ fn spread(positions: &mut [f64], pitch: f64, low: f64, high: f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::spread;
+    use super::{spread, text_width, two_lines};
+
+    #[test]
+    fn a_long_title_takes_two_lines_before_it_is_cut() {
+        let text = "six words that need two lines";
+        let room = text_width("six words that need", 20.0, true);
+        assert_eq!(two_lines(text, 20.0, true, room), ["six words that", "need two lines"]);
+        let room = text_width("six, words that need", 20.0, true);
+        assert_eq!(two_lines("six words, that need two", 20.0, true, room), ["six words,", "that need two"]);
+        let lines = two_lines(&text.repeat(3), 20.0, true, room);
+        assert_eq!(lines.len(), 2);
+        assert!(lines[1].ends_with('…'), "{lines:?}");
+    }
 
     #[test]
     fn labels_are_moved_apart_and_stay_inside() {

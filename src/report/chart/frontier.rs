@@ -4,7 +4,7 @@
 //! so that it is counted but not drawn.
 
 use super::frame::palette::{CURVES, GREY, INK, PURPLE, VERMILLION, WHITE};
-use super::picture::{Anchor, Rgb};
+use super::picture::{Anchor, At, Rgb};
 use super::place::Places;
 use super::{Frame, LABEL_SIZE, Line, Picture, Scale, look, subtitle, title};
 use crate::experiment::{Point, SloVerdict, SweepResult, Verdict};
@@ -52,11 +52,13 @@ pub fn frontier(result: &SweepResult) -> Option<Picture> {
     let y_name = if on_gpus { "output tokens/s per GPU" } else { "output tokens/s" };
     frame.axes(&mut picture, "speed of the median user, output tokens/s (1 / TPOT p50)", y_name);
     slowest_allowed(result, &frame, &mut picture);
+    let mut places = Places::default();
     for trail in &trails {
         let values: Vec<(f64, f64)> = trail.spots.iter().map(|spot| (spot.speed, spot.throughput)).collect();
         frame.curve(&mut picture, &values, trail.colour, Line::Thin);
+        let line: Vec<At> = values.iter().map(|(speed, throughput)| frame.at(*speed, *throughput)).collect();
+        places.avoid_line(&line);
     }
-    let mut places = Places::default();
     for (trail, spot) in trails.iter().flat_map(|trail| trail.spots.iter().map(move |spot| (trail, spot))) {
         let at = frame.at(spot.speed, spot.throughput);
         places.keep_free(at);
@@ -66,8 +68,8 @@ pub fn frontier(result: &SweepResult) -> Option<Picture> {
             picture.ring(at, DOT, trail.colour);
         }
     }
-    name_knee_and_capacity(result, &spots, &frame, &mut places, &mut picture);
-    name_trails(result, &trails, &frame, &mut places, &mut picture);
+    let written = name_knee_and_capacity(result, &spots, &frame, &mut places, &mut picture);
+    name_trails(result, &trails, &frame, &mut places, written, &mut picture);
     note(result, &spots, &frame, &mut picture);
     Some(picture)
 }
@@ -113,17 +115,21 @@ fn slowest_allowed(result: &SweepResult, frame: &Frame, picture: &mut Picture) {
     picture.text_on(WHITE, (x + 10.0, frame.bottom - 22.0), &text, style);
 }
 
-/// Knee and capacity of a curve, each by name; in one where they are the same load.
+/// A load and where it is written.
+type Written = (f64, At);
+
+/// Knee and capacity of a curve, each by name; in one where they are the same load. Returns their loads.
 fn name_knee_and_capacity(
     result: &SweepResult,
     spots: &[&Spot],
     frame: &Frame,
     places: &mut Places,
     picture: &mut Picture,
-) {
+) -> Vec<Written> {
     let Some(reading) = reading::curve(result) else {
-        return;
+        return Vec::new();
     };
+    let mut written = Vec::new();
     let knee = reading.knee.as_ref().map(|knee| knee.load);
     let capacity = reading.capacity.as_ref().and_then(|capacity| capacity.guaranteed);
     let named = match (knee, capacity) {
@@ -143,8 +149,10 @@ fn name_knee_and_capacity(
             }
             let text = format!("{name}, {}", reading::load(load, reading.load_unit));
             places.name(picture, frame, at, &text, colour, true);
+            written.push((load, at));
         }
     }
+    written
 }
 
 /// The name of each trail at its end of most throughput, then the loads along it where there is room.
@@ -153,6 +161,7 @@ fn name_trails(
     trails: &[Trail],
     frame: &Frame,
     places: &mut Places,
+    mut written: Vec<Written>,
     picture: &mut Picture,
 ) {
     for trail in trails.iter().filter(|trail| !trail.name.is_empty()) {
@@ -165,9 +174,15 @@ fn name_trails(
     let Some(unit) = grid::load_unit(result) else {
         return;
     };
+    // Where points of several trails lie on each other, their load is written once.
     for spot in trails.iter().flat_map(|trail| &trail.spots) {
         if let Some(load) = grid::load(result, spot.point) {
             let at = frame.at(spot.speed, spot.throughput);
+            let near = |other: &At| libm::hypot(at.0 - other.0, at.1 - other.1) < 2.0 * DOT;
+            if written.iter().any(|(other, there)| *other == load && near(there)) {
+                continue;
+            }
+            written.push((load, at));
             places.name(picture, frame, at, &reading::load(load, unit), GREY, false);
         }
     }

@@ -17,6 +17,8 @@ use crate::workload::{Class, Metric};
 
 /// Room that the names of lines need inside the frame.
 const NAMES_WIDTH: f64 = 170.0;
+/// Curves that a title can name one by one.
+const MOST_IN_A_TITLE: usize = 3;
 /// Right margin beside the longest name.
 const NAMES_MARGIN: f64 = 34.0;
 const LINES: [Line; 3] = [Line::Thick, Line::Dashed, Line::Thin];
@@ -252,23 +254,26 @@ fn goals(result: &SweepResult, series: &[Series]) -> Vec<Goal> {
 
 /// To which load the objectives hold, for each curve of a grid; where nothing was promised, where it is unstable.
 fn combinations_finding(result: &SweepResult) -> String {
-    let parts: Vec<String> = grid::curves(result)
+    let mut curves: Vec<(Option<f64>, String)> = grid::curves(result)
         .iter()
         .zip(&result.combinations)
         .map(|(curve, combination)| {
             let reading = &combination.reading;
-            let load = |value: f64| reading::load(value, reading.load_unit);
-            let capacity = reading.capacity.as_ref();
-            let limit = reading.stability_limit.as_ref().and_then(|limit| limit.last_stable);
-            let text = match (capacity, capacity.and_then(|capacity| capacity.guaranteed)) {
-                (Some(_), Some(held)) => load(held),
-                (Some(_), None) => "none".to_owned(),
-                (None, _) => limit.map_or("none".to_owned(), load),
+            let held = match &reading.capacity {
+                Some(capacity) => capacity.guaranteed,
+                None => reading.stability_limit.as_ref().and_then(|limit| limit.last_stable),
             };
-            format!("{} {text}", curve.name)
+            let load = held.map_or("no load".to_owned(), |load| reading::load(load, reading.load_unit));
+            (held, format!("{load} with {}", curve.name))
         })
         .collect();
     let promised = result.combinations.iter().any(|one| one.reading.capacity.is_some());
     let what = if promised { "Objectives hold to" } else { "Stable to" };
-    format!("{what}: {}", parts.join(", "))
+    if curves.len() > MOST_IN_A_TITLE {
+        // A load that none holds is below all others.
+        curves.sort_by(|a, b| a.0.unwrap_or(0.0).total_cmp(&b.0.unwrap_or(0.0)));
+        return format!("{what} between {} and {}", curves[0].1, curves[curves.len() - 1].1);
+    }
+    let parts: Vec<String> = curves.into_iter().map(|(_, text)| text).collect();
+    format!("{what} {}", parts.join(", "))
 }

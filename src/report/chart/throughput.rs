@@ -35,12 +35,19 @@ pub fn throughput(result: &SweepResult) -> Option<Picture> {
     }
     frame.axes(&mut picture, &load_axis_name(reading.load_unit, &frame.x), "requests per second");
     let mut labels = Vec::new();
+    let (mut offered, mut taken) = (Vec::new(), Vec::new());
     if reading.load_unit == "req/s" {
         let end = most_load.min(frame.y.high());
-        frame.curve(&mut picture, &diagonal(&frame, loads[0], end), GREY, Line::Dashed);
+        offered = diagonal(&frame, loads[0], end);
+        frame.curve(&mut picture, &offered, GREY, Line::Dashed);
         let label = EndLabel { at: frame.at(end, end), text: "offered".into(), colour: GREY, bold: false };
         // Where more is offered than the frame is high, the line ends inside and so does its name.
         if end < most_load {
+            // As many places as it has letters: a name is not to be written over.
+            let ends = frame.at(end, end);
+            taken.extend(
+                (0..label.text.len()).map(|letter| (ends.0 + 14.0 * letter as f64, frame.top + 17.0)),
+            );
             frame.end_labels(&mut picture, vec![label], SHADE);
         } else {
             labels.push(label);
@@ -58,7 +65,8 @@ pub fn throughput(result: &SweepResult) -> Option<Picture> {
     }
     frame.end_labels(&mut picture, labels, WHITE);
     if let Some(from) = unstable {
-        let taken: Vec<_> = completed.iter().chain(&good).map(|(x, y)| frame.at(*x, *y)).collect();
+        let lines = completed.iter().chain(&good).chain(&offered);
+        taken.extend(lines.map(|(x, y)| frame.at(*x, *y)));
         frame.name_unstable(&mut picture, from, &taken);
     }
     Some(picture)

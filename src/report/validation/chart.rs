@@ -16,6 +16,8 @@ const DRAWN: [(Figure, (u8, u8, u8)); 4] = [
 
 /// Side of the square in which both axes have the same scale, so that errors look the same above and below.
 const SIDE: f64 = 562.0;
+/// Sets that are named one by one.
+const MOST_NAMES: usize = 4;
 /// Loads from which dots are drawn smaller.
 const MANY: usize = 60;
 
@@ -42,7 +44,11 @@ pub fn chart(sets: &[SetErrors]) -> Option<Picture> {
         .filter_map(|figure| Some(format!("{} {:.1} %", figure.name(), of(figure)?.median_percent)))
         .collect();
     let names: Vec<&str> = sets.iter().map(|set| set.name.as_str()).collect();
-    title(&mut picture, &format!("Median error: {}", medians.join(", ")), &names.join("; "));
+    let of_what = match names.len() {
+        0..=MOST_NAMES => names.join("; "),
+        many => format!("{many} measurement sets, {} loads", all().count()),
+    };
+    title(&mut picture, &format!("Median error: {}", medians.join(", ")), &of_what);
     let band = [
         (low, low * (1.0 - BAND)),
         (high, high * (1.0 - BAND)),
