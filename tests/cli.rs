@@ -221,7 +221,7 @@ fn a_fit_does_not_overwrite_what_it_reads() {
     let output = out.to_str().expect("a path");
     for (more, expected) in [
         ("", "nothing was measured"),
-        ("ttft_mean_ms = 9\ninput_tokens_min = 900\n", "expected input_tokens_min <= mean <= max"),
+        ("ttft_mean_ms = 9\ninput_tokens_min = 900\n", "expected input_tokens_min ≤ mean ≤ max"),
         ("ttft_mean_ms = 9\ncompleted = 1000000000\n", "expected at most 10000000"),
     ] {
         std::fs::write(&set, format!("{text}{more}")).expect("a file");

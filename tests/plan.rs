@@ -85,7 +85,9 @@ fn the_fleet_meets_the_objectives_and_one_fewer_does_not() {
 #[test]
 fn a_demand_beyond_counting_is_beyond_the_limit() {
     let plan = planned(&request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(1e300))));
-    assert!(matches!(&plan.rows[0].outcome, Outcome::Never(why) if why.contains("more than the limit")));
+    assert!(
+        matches!(&plan.rows[0].outcome, Outcome::Never(why) if why.reason.contains("more than the limit"))
+    );
 }
 
 #[test]
@@ -138,8 +140,10 @@ fn candidates_that_cannot_do_it_are_listed_with_the_reason() {
     let slo = Override::new("class.chat.slo", "{ ttft_p99_ms = 1 }");
     never.document = never.document.with_overrides(&[slo]).unwrap();
     let plan = planned(&never);
-    let Outcome::Never(reason) = &plan.rows[0].outcome else { panic!("{:?}", plan.rows[0].outcome) };
-    assert!(reason.contains("TTFT p99 <= 1 ms fails without any load"), "{reason}");
+    let Outcome::Never(unmet) = &plan.rows[0].outcome else { panic!("{:?}", plan.rows[0].outcome) };
+    let reason = unmet.to_string();
+    assert!(reason.contains("TTFT p99 ≤ 1 ms fails without any load, "), "{reason}");
+    assert!(unmet.times_limit.is_some_and(|times| times > 1.0), "{reason}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub enum SloVerdict {
 /// How one objective came out: its value over its limit, at most 1 where it holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Margin {
-    /// Class and objective in words: `chat: TTFT p99 <= 500 ms`.
+    /// Class and objective in words: `chat: TTFT p99 ≤ 500 ms`.
     pub objective: String,
     /// Value over limit, over replications (for attainment: missed share over allowed share).
     pub ratio: Estimate,
@@ -162,15 +162,15 @@ fn over(value: f64, limit: f64) -> f64 {
     }
 }
 
-/// An objective as people write it: `TTFT p99 <= 500 ms`.
+/// An objective as people write it: `TTFT p99 ≤ 500 ms`.
 #[must_use]
 pub fn in_words(objective: &Objective, attainment: f64) -> String {
     let metric = objective.metric.key().to_uppercase();
     let limit_ms = objective.limit_s * 1e3;
     match objective.statistic {
-        Statistic::Mean => format!("{metric} mean <= {limit_ms} ms"),
-        Statistic::Quantile(q) => format!("{metric} p{} <= {limit_ms} ms", percent(q)),
-        Statistic::Request => format!("{metric} <= {limit_ms} ms for {} %", percent(attainment)),
+        Statistic::Mean => format!("{metric} mean ≤ {limit_ms} ms"),
+        Statistic::Quantile(q) => format!("{metric} p{} ≤ {limit_ms} ms", percent(q)),
+        Statistic::Request => format!("{metric} ≤ {limit_ms} ms for {} %", percent(attainment)),
     }
 }
 

@@ -155,7 +155,7 @@ fn load(point: &LoadPoint) -> String {
         (Arrival::Poisson, Some(rate), _) => format!("poisson {rate}"),
         (Arrival::Gamma { burstiness }, Some(rate), _) => format!("gamma({burstiness}) {rate}"),
         (_, Some(rate), _) => rate,
-        (_, None, Some(users)) => format!("<= {users} in flight"),
+        (_, None, Some(users)) => format!("≤ {users} in flight"),
         (_, None, None) => dash(),
     }
 }

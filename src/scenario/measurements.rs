@@ -79,7 +79,7 @@ impl MeasuredPoint {
             // Bounds are whole tokens.
             if min > mean + 0.5 || mean > max + 0.5 || max < min {
                 let range = format!("{side}_tokens from {min} to {max} with a mean of {mean}");
-                return Some(format!("{range}; expected {side}_tokens_min <= mean <= max"));
+                return Some(format!("{range}; expected {side}_tokens_min ≤ mean ≤ max"));
             }
         }
         ["completed", "concurrency"].into_iter().find_map(|column| {

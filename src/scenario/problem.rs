@@ -18,6 +18,8 @@ pub struct Problem {
     pub help: Option<String>,
     /// The scenario is sound, but its model does not fit into its GPU's memory.
     pub does_not_fit: bool,
+    /// MiB of memory that are missing on each GPU, where that is what does not fit.
+    pub missing_mib: Option<u32>,
     pub(super) span: Option<Span>,
 }
 
@@ -45,6 +47,7 @@ impl Problem {
             label: String::new(),
             help: None,
             does_not_fit: false,
+            missing_mib: None,
             span: span.into(),
         }
     }

@@ -41,6 +41,8 @@ pub struct PlanPrice {
 pub struct Misfit {
     pub candidate: Candidate,
     pub reason: String,
+    /// MiB of memory that are missing on each GPU, where that is a reason.
+    pub missing_mib: Option<u32>,
 }
 
 /// The candidates of a request, models as asked, then GPUs, sizes, dtypes and settings in their order.
@@ -112,7 +114,8 @@ pub(super) fn resolve(
         Ok(scenario) => scenario,
         Err(errors) => {
             let reasons: Vec<&str> = errors.problems.iter().map(|problem| problem.message.as_str()).collect();
-            return Ok(Err(Misfit { candidate, reason: reasons.join("; ") }));
+            let missing_mib = errors.problems.iter().find_map(|problem| problem.missing_mib);
+            return Ok(Err(Misfit { candidate, reason: reasons.join("; "), missing_mib }));
         }
     };
     let price = price(&scenario, own_gpu || basis.gpu_is_implied);

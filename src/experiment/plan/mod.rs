@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use super::capacity::with_steps_scaled;
 use super::sweep::Progress;
-use crate::catalog::{Catalog, CatalogError, Dtype};
+use crate::catalog::{Catalog, CatalogError, Dtype, Standing};
 use crate::engine::EngineError;
 use crate::metrics::latency_of;
 use crate::scenario::{Document, Override, Scenario, ScenarioErrors};
@@ -28,7 +28,7 @@ pub use candidates::{Candidate, Misfit, PlanPrice};
 pub use demand::{Demand, Rates};
 pub use job::{Job, JobFleet};
 pub use money::{Dollars, Economics};
-pub use size::{Fleet, Sizing};
+pub use size::{Fleet, Sizing, Unmet};
 pub use template::{TEMPLATES, Template};
 
 /// Lengths by which an answer that rests on a template is repeated.
@@ -130,7 +130,7 @@ pub enum Outcome {
     Fleet(Box<Fleet>),
     Job(Box<JobFleet>),
     /// Why no fleet does it.
-    Never(String),
+    Never(Unmet),
 }
 
 impl Outcome {
@@ -188,6 +188,13 @@ impl Row {
     #[must_use]
     pub fn gpus(&self) -> Option<u32> {
         self.outcome.gpus()
+    }
+
+    /// Whether its step times are estimated, not fitted to measurements.
+    #[must_use]
+    pub fn is_estimated(&self) -> bool {
+        let profile = self.scenario.serving.as_ref().map(|serving| serving.profile.standing);
+        profile == Some(Standing::Estimated)
     }
 
     /// What the fleet costs in an hour.
@@ -358,13 +365,13 @@ fn outcome(request: &PlanRequest, demand: Option<Demand>, one: &Scenario) -> Res
     match (request.job, demand) {
         (Some(job), _) => Ok(match job::size_job(one, job, request.max_gpus)? {
             Some(fleet) => Outcome::Job(Box::new(fleet)),
-            None => Outcome::Never(format!("not within {} GPUs", request.max_gpus)),
+            None => Outcome::Never(format!("not within {} GPUs", request.max_gpus).into()),
         }),
         (None, Some(demand)) => Ok(match size::size(one, demand, request.peak_factor, request.max_gpus)? {
             Sizing::Fleet(fleet) => Outcome::Fleet(fleet),
             Sizing::Never(reason) => Outcome::Never(reason),
         }),
-        (None, None) => Ok(Outcome::Never("no demand".to_owned())),
+        (None, None) => Ok(Outcome::Never("no demand".into())),
     }
 }
 

@@ -4,6 +4,7 @@
 //! keep up. A count passes only if the objectives' confidence bounds hold and the rate is below the lower
 //! bound of what the fleet completes when saturated, so that a short run cannot pass for a steady one.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::demand::{Demand, Rates};
@@ -46,12 +47,36 @@ pub struct Fleet {
     pub one_fewer: Option<String>,
 }
 
+/// Why no number of replicas does it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unmet {
+    pub reason: String,
+    /// How many times its limit an objective takes without any load.
+    pub times_limit: Option<f64>,
+}
+
+impl<T: Into<String>> From<T> for Unmet {
+    fn from(reason: T) -> Self {
+        Self { reason: reason.into(), times_limit: None }
+    }
+}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { reason, times_limit } = self;
+        match times_limit {
+            Some(times) => write!(f, "{reason}, {times:.2} times the limit"),
+            None => f.write_str(reason),
+        }
+    }
+}
+
 /// What the search for a fleet came to.
 #[derive(Clone, Debug)]
 pub enum Sizing {
     Fleet(Box<Fleet>),
     /// No number of replicas meets the objectives, and why.
-    Never(String),
+    Never(Unmet),
 }
 
 /// Finds the smallest fleet of at most `max_gpus` GPUs.
@@ -68,15 +93,15 @@ pub(super) fn size(
     let classes = &one.workload.classes;
     if let SloVerdict::Missed { binding } = judge(classes, &alone.runs, Verdict::Stable) {
         let worst = margins(classes, &alone.runs).into_iter().find(|margin| margin.objective == binding);
-        let times = worst.map_or(String::new(), |worst| format!(", {:.2} times the limit", worst.ratio.mean));
-        return Ok(Sizing::Never(format!("{binding} fails without any load{times}")));
+        let reason = format!("{binding} fails without any load");
+        return Ok(Sizing::Never(Unmet { reason, times_limit: worst.map(|worst| worst.ratio.mean) }));
     }
     let Some(e2e_s) = mean_e2e_s(&alone) else {
         let reason = "every request is refused: longer than the model or the KV cache allows";
-        return Ok(Sizing::Never(reason.to_owned()));
+        return Ok(Sizing::Never(reason.into()));
     };
     let Some(saturation) = saturate(&saturated(one))? else {
-        return Ok(Sizing::Never("nothing completes when the replica is saturated".to_owned()));
+        return Ok(Sizing::Never("nothing completes when the replica is saturated".into()));
     };
     let rates = demand.rates(peak_factor, mean_tokens(one), e2e_s);
     let search = Search {
@@ -102,7 +127,7 @@ impl Search<'_> {
     fn run(&self) -> Result<Sizing, EngineError> {
         let lower = self.saturated_per_s.lower();
         if lower <= 0.0 {
-            return Ok(Sizing::Never("its saturated throughput is too uncertain to size by".to_owned()));
+            return Ok(Sizing::Never("its saturated throughput is too uncertain to size by".into()));
         }
         // `as` saturates.
         let first = ((self.rates.peak_per_s / lower) as u32).saturating_add(1);
@@ -144,7 +169,7 @@ impl Search<'_> {
 
     fn beyond(&self, count: u32) -> Sizing {
         let gpus = u64::from(count) * u64::from(self.one.gpus);
-        Sizing::Never(format!("needs at least {gpus} GPUs, more than the limit"))
+        Sizing::Never(format!("needs at least {gpus} GPUs, more than the limit").into())
     }
 
     /// Simulates `count` replicas: the point if they do, why not if they do not.

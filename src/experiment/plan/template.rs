@@ -76,7 +76,7 @@ impl Template {
     #[must_use]
     pub fn in_words(&self) -> String {
         let objectives = match self.slo_ms {
-            Some((ttft, tpot)) => format!("TTFT p99 <= {ttft} ms and TPOT p99 <= {tpot} ms"),
+            Some((ttft, tpot)) => format!("TTFT p99 ≤ {ttft} ms and TPOT p99 ≤ {tpot} ms"),
             None => "no objective: nobody waits".to_owned(),
         };
         format!(

@@ -1,7 +1,8 @@
 //! Cost of a fleet against the time its users wait: what is paid for speed.
 
 use super::frame::palette::{BLUE, GREEN, PURPLE, VERMILLION};
-use super::picture::{Anchor, TextLook};
+use super::picture::{Anchor, TextLook, WIDTH, text_width};
+use super::place::Places;
 use super::{Frame, LABEL_SIZE, Line, Picture, Scale, look, title};
 use crate::experiment::plan::{Plan, Row};
 use crate::report::format::number;
@@ -30,11 +31,13 @@ pub fn cost(plan: &Plan) -> Option<Picture> {
         cheapest.0.candidate.model,
         configuration(cheapest.0)
     );
-    title(
-        &mut picture,
-        &finding,
-        "Smallest fleets that meet the objectives; on the line: none of its model is both cheaper and faster",
-    );
+    let mut subtitle =
+        "Smallest fleets that meet the objectives; on the line: none of its model is both cheaper and faster"
+            .to_owned();
+    if spots.iter().any(|(row, ..)| row.is_estimated()) {
+        subtitle += "; hollow: step times are estimated";
+    }
+    title(&mut picture, &finding, &subtitle);
     frame.axes(&mut picture, "median time to the last token, s", "dollars per hour");
     let mut models: Vec<&str> = Vec::new();
     for (row, ..) in &spots {
@@ -42,24 +45,42 @@ pub fn cost(plan: &Plan) -> Option<Picture> {
             models.push(&row.candidate.model);
         }
     }
+    let mut names_at = (frame.left + 20.0, frame.top - 24.0);
+    let mut places = Places::default();
+    let mut cheapest_of = Vec::new();
     for (position, model) in models.iter().enumerate() {
         let colour = COLOURS[position % COLOURS.len()];
         let own = || spots.iter().filter(|(row, ..)| row.candidate.model == *model);
-        for (_, x, y) in own() {
-            picture.dot(frame.at(*x, *y), 6.0, colour);
-        }
         let mut frontier: Vec<(f64, f64)> =
             own().filter(|(row, ..)| row.pareto).map(|(_, x, y)| (*x, *y)).collect();
         frontier.sort_by(|a, b| a.0.total_cmp(&b.0));
         frame.curve(&mut picture, &frontier, colour, Line::Thick);
+        for (row, x, y) in own() {
+            let at = frame.at(*x, *y);
+            if row.is_estimated() {
+                picture.ring(at, 6.5, colour);
+            } else {
+                picture.dot(at, 6.5, colour);
+            }
+            places.avoid(at);
+        }
+        places.avoid_line(&frontier.iter().map(|(x, y)| frame.at(*x, *y)).collect::<Vec<_>>());
         // Rows are cheapest first.
         if let Some((row, x, y)) = own().next() {
             let at = frame.at(*x, *y);
-            let text = configuration(row);
-            picture.text((at.0 + 14.0, at.1 + 20.0), text, look(LABEL_SIZE - 2.0, colour, Anchor::Left));
+            places.keep_free(at);
+            cheapest_of.push((at, configuration(row), colour));
         }
-        let style = TextLook { bold: true, ..look(LABEL_SIZE, colour, Anchor::Left) };
-        picture.text((frame.left + 20.0 + 330.0 * position as f64, frame.top - 24.0), *model, style);
+        // Names side by side; what is too long for the row goes above it.
+        let width = text_width(model, LABEL_SIZE, true);
+        if names_at.0 + width > f64::from(WIDTH) - 40.0 {
+            names_at = (frame.left + 20.0, names_at.1 - 30.0);
+        }
+        picture.text(names_at, *model, TextLook { bold: true, ..look(LABEL_SIZE, colour, Anchor::Left) });
+        names_at.0 += width + 40.0;
+    }
+    for (at, name, colour) in cheapest_of {
+        places.name(&mut picture, &frame, at, &name, colour, false);
     }
     Some(picture)
 }

@@ -4,7 +4,7 @@ use crate::catalog::KvShare;
 use crate::cost::MemoryBudget;
 use crate::engine::LlmServer;
 use crate::kv::KvSpec;
-use crate::report::format::{count, counted, gib, number, percent, signed_gib};
+use crate::report::format::{ABSENT, count, counted, gib, number, percent, signed_gib};
 use crate::report::table::{Columns, Look, MAX_WIDTH, Tone, wrapped};
 use crate::scenario::{Scenario, Serving};
 use crate::units::{Blocks, Tokens};
@@ -74,8 +74,27 @@ pub(super) fn budget(memory: &MemoryBudget, serving: &Serving) -> Vec<String> {
             row("- kept free", gib(kept.max(0.0) as u64), kept, "1 - free_gpu_memory_fraction");
         }
     }
-    row("= KV cache", signed_gib(memory.kv_available), memory.kv_available as f64, "");
-    table.lines()
+    let available = memory.kv_available;
+    if available < 0 {
+        let note = format!("nothing is left: {} GiB too little", signed_gib(-available));
+        row("= KV cache", ABSENT.to_owned(), 0.0, &note);
+    } else {
+        row("= KV cache", signed_gib(available), available as f64, "");
+    }
+    let mut lines = table.lines();
+    // More than what is left is possible only where the blocks were given.
+    let pool = u64::from(memory.blocks).saturating_mul(memory.block_bytes);
+    let beyond = i128::from(pool) - i128::from(available.max(0));
+    if beyond > 0 {
+        let text = format!(
+            "num_gpu_blocks_override: {} blocks take {} GiB, {} GiB more than is left. They are simulated as given.",
+            count(u64::from(memory.blocks)),
+            gib(pool),
+            gib(u64::try_from(beyond).unwrap_or(pool))
+        );
+        lines.extend(wrapped(&text, MAX_WIDTH));
+    }
+    lines
 }
 
 /// Blocks that one request of `tokens` tokens holds.

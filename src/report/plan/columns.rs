@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::View;
+use super::{View, words};
 use crate::experiment::plan::{Candidate, Economics, Misfit, Outcome, Plan, Row};
 
 /// A named value; null where there is none.
@@ -40,7 +40,7 @@ fn of_row(plan: &Plan, row: &Row) -> Vec<Column> {
         _ => None,
     };
     let (state, reason) = match &row.outcome {
-        Outcome::Never(reason) => ("not met", Some(reason)),
+        Outcome::Never(unmet) => ("not met", Some(unmet.to_string())),
         _ => ("met", None),
     };
     let economics = Economics::of(row);
@@ -60,6 +60,8 @@ fn of_row(plan: &Plan, row: &Row) -> Vec<Column> {
         ("settings", settings(&row.candidate)),
         ("state", json!(state)),
         ("reason", json!(reason)),
+        ("profile", json!(row.scenario.serving.as_ref().map(|serving| &serving.profile.name))),
+        ("profile_standing", json!(words::standing(row))),
         ("pareto", json!(row.pareto)),
         ("replicas", json!(fleet_replicas)),
         ("gpus", json!(row.gpus())),

@@ -1,10 +1,10 @@
 //! The plan for people: a ranked table a model, then why, what it costs, and what it rests on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{View, words};
-use crate::experiment::plan::{Economics, Misfit, Outcome, Plan, Row};
-use crate::report::format::{ABSENT, count, number};
+use crate::experiment::plan::{Candidate, Economics, Misfit, Outcome, Plan, Row, Unmet};
+use crate::report::format::{ABSENT, count, counted, number};
 use crate::report::table::{Columns, Look, MAX_WIDTH, Tone, labelled, wrapped};
 
 /// The plan as text.
@@ -39,7 +39,7 @@ fn of_model(plan: &Plan, rows: &[&Row], look: Look) -> Vec<String> {
     if !sized.is_empty() {
         let header = if plan.job.is_some() { JOB_HEADER.as_slice() } else { HEADER.as_slice() };
         let header: Vec<String> = header.iter().map(|text| (*text).to_owned()).collect();
-        let mut columns = Columns::new(&header, 1);
+        let mut columns = Columns::new(&header, 2);
         for row in &sized {
             columns.row(&cells(row));
         }
@@ -55,18 +55,53 @@ fn of_model(plan: &Plan, rows: &[&Row], look: Look) -> Vec<String> {
             lines.extend(labelled("", &words::economics(plan, best, &economics)));
         }
     }
+    lines.extend(founded(&sized).into_iter().flat_map(|text| labelled("best founded", &text)));
+    lines.extend(unmet(rows));
+    lines
+}
+
+/// The cheapest fleet that does not rest on an estimate, where the cheapest of all does.
+fn founded(sized: &[&&Row]) -> Option<String> {
+    let (first, others) = sized.split_first()?;
+    if !first.is_estimated() {
+        return None;
+    }
+    let name = words::configuration(first);
+    Some(match others.iter().find(|row| !row.is_estimated()) {
+        Some(row) => format!(
+            "{name} rests on an estimate of its step times; cheapest that does not: {}, {}{}",
+            words::configuration(row),
+            counted(u64::from(row.gpus().unwrap_or_default()), "GPU"),
+            row.usd_per_hour().map_or(String::new(), |usd| format!(", ${usd:.2} an hour"))
+        ),
+        None => format!("{name}, as every fleet of this table, rests on an estimate of its step times"),
+    })
+}
+
+/// What meets the objectives with no number of replicas, those with the same reason together.
+fn unmet(rows: &[&Row]) -> Vec<String> {
+    let mut grouped: Vec<(&str, Vec<String>)> = Vec::new();
     for row in rows {
-        if let Outcome::Never(reason) = &row.outcome {
-            let text = format!("{}: {reason}", words::configuration(row));
-            lines.extend(labelled("not met", &text));
+        let Outcome::Never(Unmet { reason, times_limit }) = &row.outcome else { continue };
+        let name = words::configuration(row);
+        let text = times_limit.map_or(name.clone(), |times| format!("{name} {times:.2}"));
+        match grouped.iter_mut().find(|(other, _)| other == reason) {
+            Some((_, names)) => names.push(text),
+            None => {
+                let times = if times_limit.is_some() { ", times the limit" } else { "" };
+                grouped.push((reason, vec![times.to_owned(), text]));
+            }
         }
     }
-    lines
+    let text =
+        |(reason, names): (&str, Vec<String>)| format!("{reason}{}: {}", names[0], names[1..].join(", "));
+    grouped.into_iter().flat_map(|group| labelled("not met", &text(group))).collect()
 }
 
 const HEADER: [&str; 13] = [
     "\nconfiguration",
-    "\nreplicas",
+    "\nprofile",
+    "repli-\ncas",
     "\nGPUs",
     "GPUs\nN+1",
     "TTFT ms\np99",
@@ -75,13 +110,13 @@ const HEADER: [&str; 13] = [
     "head-\nroom %",
     "\n$/h",
     "\n$/month",
-    "$/M\ninput",
     "$/M\noutput",
     "$/M\ntotal",
 ];
 
-const JOB_HEADER: [&str; 8] = [
+const JOB_HEADER: [&str; 9] = [
     "\nconfiguration",
+    "\nprofile",
     "\nreplicas",
     "\nGPUs",
     "\nhours",
@@ -99,6 +134,7 @@ fn cells(row: &Row) -> Vec<String> {
     if let Outcome::Job(fleet) = &row.outcome {
         return vec![
             name,
+            words::standing(row).to_owned(),
             fleet.replicas.to_string(),
             fleet.gpus.to_string(),
             number(fleet.hours),
@@ -114,6 +150,7 @@ fn cells(row: &Row) -> Vec<String> {
     let ms = |seconds: Option<f64>| or_absent(seconds.map(|seconds| seconds * 1e3));
     vec![
         name,
+        words::standing(row).to_owned(),
         view.fleet.replicas.to_string(),
         view.fleet.gpus.to_string(),
         view.gpus_n_plus_one().to_string(),
@@ -123,7 +160,6 @@ fn cells(row: &Row) -> Vec<String> {
         words::headroom(&view),
         usd.map_or(ABSENT.to_owned(), |usd| format!("{:.2}", usd.per_hour)),
         usd.map_or(ABSENT.to_owned(), |usd| count(libm::rint(usd.per_month) as u64)),
-        or_absent(usd.map(|usd| usd.per_million_input_tokens)),
         or_absent(usd.map(|usd| usd.per_million_output_tokens)),
         or_absent(usd.map(|usd| usd.per_million_tokens)),
     ]
@@ -139,8 +175,8 @@ fn footnotes(plan: &Plan, today: Option<(u32, u32)>) -> Vec<String> {
         let label = if position == 0 { "profile error" } else { "" };
         lines.extend(labelled(label, &words::profile_error(of)));
     }
-    for (label, text) in misfits(&plan.misfits) {
-        lines.extend(labelled(&label, &text));
+    for (position, text) in misfits(&plan.misfits).iter().enumerate() {
+        lines.extend(labelled(if position == 0 { "do not fit" } else { "" }, text));
     }
     let prices: BTreeSet<String> = plan
         .rows
@@ -167,28 +203,45 @@ const N_PLUS_ONE: &str = "with one replica more than needed, the objectives hold
 restart takes: modelled as the rest carrying the whole peak. Requests in flight at the loss and their retries are not \
 modelled";
 const COLUMNS: &str = "* no configuration of this model is both cheaper and faster; headroom: how far the peak may grow \
-before the fleet saturates (objectives fail earlier); each $/M carries the whole cost at the mean rate, objectives met";
+before the fleet saturates (objectives fail earlier); each $/M carries the whole cost at the mean rate, objectives met (plan.csv has that of a million input tokens too); profile: what its step times rest on";
 const STATISTICS: &str = "5 replications a fleet, 15 where a bound does not hold at first; a fleet counts only if the \
 95 % bound of every objective holds and the rate is below the lower bound of its saturated throughput";
 const JOB_STATISTICS: &str = "5 replications of a saturated replica; fleets are sized by the 95 % lower bound of its \
 throughput, hours are by its mean, without ramp and drain";
 const ERROR: &str = "The error of the step-time profiles is not in these bounds";
 
-/// Candidates that cannot run, those of one model on one GPU with the same reason together.
-fn misfits(misfits: &[Misfit]) -> Vec<(String, String)> {
-    let mut grouped: BTreeMap<(&str, &str, &str), Vec<String>> = BTreeMap::new();
-    for misfit in misfits {
-        let candidate = &misfit.candidate;
-        let key = (candidate.model.as_str(), candidate.gpu.as_str(), misfit.reason.as_str());
-        let size = format!("x{}", candidate.tensor_parallel_size);
-        let sizes = grouped.entry(key).or_default();
-        if !sizes.contains(&size) {
-            sizes.push(size);
+/// Candidates that cannot run: those that lack memory by model, each GPU with its sizes; the others by reason.
+fn misfits(misfits: &[Misfit]) -> Vec<String> {
+    let mut grouped: Vec<(String, Vec<OneGpu>)> = Vec::new();
+    for Misfit { candidate, reason, missing_mib } in misfits {
+        let Candidate { model, gpu, tensor_parallel_size, weight_dtype, settings } = candidate;
+        let heading = match missing_mib {
+            Some(_) => {
+                let dtype = weight_dtype.as_ref().map_or(String::new(), |dtype| format!(" in {dtype}"));
+                let settings: String =
+                    settings.iter().map(|(key, value)| format!(" {key}={value}")).collect();
+                format!("{model}{dtype}{settings}, GiB of memory missing on each GPU")
+            }
+            None => format!("{model}: {reason}"),
+        };
+        let missing = missing_mib.map_or(String::new(), |mib| format!(" {:.1}", f64::from(mib) / 1024.0));
+        let size = format!("x{tensor_parallel_size}{missing}");
+        let at = grouped.iter().position(|(other, _)| *other == heading);
+        let at = at.unwrap_or_else(|| {
+            grouped.push((heading, Vec::new()));
+            grouped.len() - 1
+        });
+        let gpus = &mut grouped[at].1;
+        match gpus.iter_mut().find(|(other, _)| other == gpu) {
+            Some((_, sizes)) if sizes.contains(&size) => {}
+            Some((_, sizes)) => sizes.push(size),
+            None => gpus.push((gpu, vec![size])),
         }
     }
-    let text = |((model, gpu, reason), sizes): ((&str, &str, &str), Vec<String>)| {
-        format!("{model} on {gpu} {}: {reason}", sizes.join(", "))
-    };
-    let label = |at: usize| if at == 0 { "do not fit".to_owned() } else { String::new() };
-    grouped.into_iter().enumerate().map(|(at, entry)| (label(at), text(entry))).collect()
+    let one_gpu = |(gpu, sizes): &OneGpu| format!("{gpu} {}", sizes.join(", "));
+    let all = |gpus: &[OneGpu]| gpus.iter().map(one_gpu).collect::<Vec<_>>().join("; ");
+    grouped.iter().map(|(heading, gpus)| format!("{heading}: {}", all(gpus))).collect()
 }
+
+/// A GPU and the sizes of a group of candidates.
+type OneGpu<'a> = (&'a str, Vec<String>);

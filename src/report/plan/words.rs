@@ -5,7 +5,7 @@ use crate::experiment::plan::{
     Candidate, Demand, Economics, JobFleet, OtherLengths, Plan, PlanPrice, ProfileError, Row,
 };
 use crate::report::format::{chosen, count, counted, number, percent};
-use crate::report::money;
+use crate::report::{money, provenance};
 
 /// `h100-sxm x2 fp8 max_num_seqs=256`.
 pub(crate) fn configuration(row: &Row) -> String {
@@ -24,6 +24,11 @@ pub(crate) fn configuration(row: &Row) -> String {
         text += &format!(" {}={value}", key.rsplit('.').next().unwrap_or(key));
     }
     text
+}
+
+/// How well founded the step times are that a row rests on.
+pub(super) fn standing(row: &Row) -> &'static str {
+    row.scenario.serving.as_ref().map_or("", |serving| provenance::standing(serving.profile.standing))
 }
 
 /// The demand as it was stated, with what it was converted to.

@@ -11,6 +11,11 @@ use crate::units::Tokens;
 
 const GIB: f64 = 1_073_741_824.0;
 
+/// GiB in MiB; what is beyond 4 PiB is as good as that.
+fn in_mib(gib: f64) -> u32 {
+    libm::rint(gib * 1024.0) as u32
+}
+
 /// The memory budget, and the longest request that is let in.
 pub(super) fn check<'d>(
     reader: &mut Reader<'d>,
@@ -31,8 +36,27 @@ pub(super) fn check<'d>(
         reader.problem(problem);
         return None;
     };
+    if inputs.num_gpu_blocks_override.is_some() {
+        warn_of_impossible_pool(reader, &budget);
+    }
     let max_model_len = max_model_len(reader, engine, inputs, &budget, asked, longest)?;
     Some((budget, max_model_len))
+}
+
+/// The blocks that were given and the weights are more than the GPU has: no engine can have logged them.
+fn warn_of_impossible_pool(reader: &mut Reader<'_>, budget: &MemoryBudget) {
+    let pool = u64::from(budget.blocks).saturating_mul(budget.block_bytes);
+    if budget.weights.saturating_add(pool) > budget.total {
+        let gib = |bytes: u64| bytes as f64 / GIB;
+        reader.warnings.push(format!(
+            "num_gpu_blocks_override = {}: {:.1} GiB of blocks and {:.1} GiB of weights are more than the {:.1} GiB of \
+             a GPU; no engine could start like that",
+            budget.blocks,
+            gib(pool),
+            gib(budget.weights),
+            gib(budget.total)
+        ));
+    }
 }
 
 /// The model fits, but the blocks that are left hold no token of a request.
@@ -83,10 +107,10 @@ fn draft_does_not_fit(engine: &Section<'_>, inputs: &MemoryInputs<'_>) -> Option
         format!("its draft model {name}")
     };
     let gib = |bytes: f64| bytes / GIB;
+    let missing = gib(-(with.kv_available as f64));
     let message = format!(
-        "{model} fits, but not together with {what} in {}: {:.1} GiB are missing on each GPU",
-        draft.weight_dtype.name(),
-        gib(-(with.kv_available as f64))
+        "{model} fits, but not together with {what} in {}: {missing:.1} GiB are missing on each GPU",
+        draft.weight_dtype.name()
     );
     let label = format!(
         "it takes {:.1} GiB of weights; {:.1} GiB are left beside {model}",
@@ -95,7 +119,7 @@ fn draft_does_not_fit(engine: &Section<'_>, inputs: &MemoryInputs<'_>) -> Option
     );
     let help = "a smaller draft, a quantised one, or a larger tensor_parallel_size";
     let problem = Problem::new(engine.place(&keys::SPECULATIVE_CONFIG), message).label(label).help(help);
-    Some(Problem { does_not_fit: true, ..problem })
+    Some(Problem { does_not_fit: true, missing_mib: Some(in_mib(missing)), ..problem })
 }
 
 /// The most tokens, at most `limit`, that one request can have in the empty pool.
@@ -186,11 +210,11 @@ fn does_not_fit(
         Some(ranks) => format!("{} data-parallel ranks of {tp} x {}", ranks.count, hardware.name),
         None => place,
     };
+    let missing = gib(ways.missing_bytes);
     let message = format!(
-        "{} in {} does not fit on {place}: {:.1} GiB are missing on each GPU",
+        "{} in {} does not fit on {place}: {missing:.1} GiB are missing on each GPU",
         model.name,
-        inputs.weight_dtype.name(),
-        gib(ways.missing_bytes)
+        inputs.weight_dtype.name()
     );
     let label = format!(
         "weights {:.1} + activations {:.1} + other {:.1} GiB, of {:.1} GiB x {}",
@@ -220,5 +244,6 @@ fn does_not_fit(
         let name = node.entries().iter().find(|entry| entry.key == "name");
         name.map_or(node.span, |entry| entry.node.span)
     });
-    Problem { does_not_fit: true, ..Problem::new(span, message).label(label).help(help) }
+    let problem = Problem::new(span, message).label(label).help(help);
+    Problem { does_not_fit: true, missing_mib: Some(in_mib(missing)), ..problem }
 }
