@@ -30,6 +30,7 @@ impl Point {
     pub fn new(coordinates: Vec<AxisValue>, scenario: Scenario, runs: Vec<RunSummary>) -> Self {
         let evidence: Vec<_> = runs.iter().map(|run| &run.evidence).collect();
         let stability = stability::judge(&scenario.workload.arrivals, scenario.run.mode, &evidence);
+        let stability = if saw_nothing(&runs) { stability.unseen() } else { stability };
         let slo = objective::judge(&scenario.workload.classes, &runs, stability.verdict);
         Self { coordinates, scenario, runs, stability, slo }
     }
@@ -56,10 +57,18 @@ impl Point {
                 saturation.offered_per_s,
                 saturation.by_replication.len(),
             );
+            if saw_nothing(&self.runs) {
+                self.stability = self.stability.unseen();
+            }
             self.slo = objective::judge(&self.scenario.workload.classes, &self.runs, self.stability.verdict);
         }
         Ok(self)
     }
+}
+
+/// Whether no request was completed, nor refused, in any run: whatever they say, it is not of a system at work.
+fn saw_nothing(runs: &[RunSummary]) -> bool {
+    runs.iter().all(|run| run.all.completed == 0 && run.all.rejected == 0)
 }
 
 /// Runs every replication of `scenario`, in parallel, and judges them.

@@ -30,6 +30,20 @@ pub struct Stability {
     pub reason: String,
 }
 
+impl Stability {
+    /// The same of runs in which nothing was completed: they show no system that keeps up.
+    #[must_use]
+    pub(super) fn unseen(self) -> Self {
+        match self.verdict {
+            Verdict::Stable => {
+                let reason = format!("no request completed in the window; {}", self.reason);
+                Self { verdict: Verdict::Undecided, reason, ..self }
+            }
+            Verdict::Undecided | Verdict::Unstable => self,
+        }
+    }
+}
+
 /// Growth below this fraction of the offered rate is not called growth.
 const GROWTH_OF_OFFERED: f64 = 0.01;
 /// A second half that is fuller by this factor is not steady (linear growth: 3, square root: 1.83).
