@@ -21,15 +21,17 @@ pub(super) fn run(args: &CompareArgs, console: &Console) -> Result<Outcome, Fail
     if args.other.is_none() && args.set_a.is_empty() && args.set_b.is_empty() {
         return Err(Failure::NothingToCompare);
     }
-    let a = inputs.document.with_overrides(&parsed("--set-a", &args.set_a)?)?.scenario(&inputs.catalog)?;
-    let b = other.with_overrides(&parsed("--set-b", &args.set_b)?)?.scenario(&inputs.catalog)?;
+    let in_a = inputs.document.with_overrides(&parsed("--set-a", &args.set_a)?)?;
+    let in_b = other.with_overrides(&parsed("--set-b", &args.set_b)?)?;
+    let (a, b) = (in_a.scenario(&inputs.catalog)?, in_b.scenario(&inputs.catalog)?);
     for (name, scenario) in [("A", &a), ("B", &b)] {
         for warning in &scenario.warnings {
             console.warning(&format!("{name}: {warning}"));
         }
     }
     let words = [args.tokens_per_word_a, args.tokens_per_word_b];
-    let found = compare(&a, &b, args.precision.asked(), words)?;
+    let mut found = compare(&a, &b, args.precision.asked(), words)?;
+    found.differences = in_a.differences(&in_b);
     let input = input_text(args, &inputs, &other);
     let origin = files::Origin { command: "compare", input: &input };
     let written = write_files(&args.common, console, |dir| files::write_comparison(dir, &found, origin));

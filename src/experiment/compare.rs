@@ -11,7 +11,7 @@ use super::point::{Point, run_point};
 use super::precision::{Precision, relative_half_width, wanted};
 use crate::engine::EngineError;
 use crate::metrics::{Latency, RunMode, RunSummary, latency_of};
-use crate::scenario::Scenario;
+use crate::scenario::{Difference, Scenario};
 use crate::workload::{Arrivals, Lengths, Metric};
 
 /// What a paired difference shows.
@@ -57,6 +57,8 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// Why numbers may not be comparable, and what is withheld.
     pub cautions: Vec<String>,
+    /// Keys that are not the same in both, for who has both documents ([`crate::scenario::Document::differences`]).
+    pub differences: Vec<Difference>,
 }
 
 /// Tokens of a word of English text where the model is of the GPT family: OpenAI's rule of thumb, "1
@@ -104,7 +106,7 @@ pub fn compare(
                         asked.relative * 100.0
                     ));
                 }
-                return Ok(Comparison { a, b, rows, cautions });
+                return Ok(Comparison { a, b, rows, cautions, differences: Vec::new() });
             }
         }
     }
@@ -157,7 +159,17 @@ fn rows(a: &Point, b: &Point, tokens_per_word: [Option<f64>; 2]) -> Vec<Row> {
             Box::new(move |point, run| Some(usd_per_million_tokens(point, run)? * per_word(point))),
         ));
     }
-    measures.iter().filter_map(|measure| row(a, b, measure)).collect()
+    let mut rows: Vec<Row> = measures.iter().filter_map(|measure| row(a, b, measure)).collect();
+    if usd_per_hour(a).is_some_and(|usd| usd_per_hour(b) == Some(usd)) {
+        // At one price an hour a cost is the price over an output: to test it as well could only contradict.
+        for (output, cost) in [("output", "cost of output"), ("output in words", "cost of output in words")] {
+            let shown = rows.iter().find(|row| row.metric == output).map(|row| row.change);
+            for row in rows.iter_mut().filter(|row| row.metric == cost) {
+                row.change = shown.unwrap_or(row.change);
+            }
+        }
+    }
+    rows
 }
 
 fn row(a: &Point, b: &Point, (metric, unit, more_is_better, value): &Measure) -> Option<Row> {
@@ -177,10 +189,15 @@ fn row(a: &Point, b: &Point, (metric, unit, more_is_better, value): &Measure) ->
 }
 
 fn usd_per_million_tokens(point: &Point, run: &RunSummary) -> Option<f64> {
-    let (usd_per_gpu_hour, _) = point.scenario.price.as_ref()?;
     let tokens_per_hour = run.all.output_tokens_per_s * 3600.0;
-    let usd_per_hour = usd_per_gpu_hour * f64::from(point.scenario.gpus);
+    let usd_per_hour = usd_per_hour(point)?;
     (tokens_per_hour > 0.0 && usd_per_hour > 0.0).then(|| usd_per_hour / tokens_per_hour * 1e6)
+}
+
+/// What the whole deployment costs in an hour; `None` if no price is known.
+fn usd_per_hour(point: &Point) -> Option<f64> {
+    let (usd_per_gpu_hour, _) = point.scenario.price.as_ref()?;
+    Some(usd_per_gpu_hour * f64::from(point.scenario.gpus))
 }
 
 /// No steady-state latency is compared where the backlog grows, or may.

@@ -4,6 +4,7 @@
 //! [`Scenario`] ready to run, or into [`ScenarioErrors`]: everything that is wrong with it, each problem
 //! pointing at its line. The keys, their ranges, defaults and meanings are data in [`keys`].
 
+mod difference;
 mod document;
 pub mod forms;
 pub mod keys;
@@ -23,6 +24,7 @@ use crate::engine::System;
 pub use crate::stats::{RunMode, Warmup};
 use crate::workload::Workload;
 
+pub use difference::Difference;
 pub use document::{Document, scenario_names};
 pub use measurements::{MeasuredData, MeasuredPoint, Measurement, point_columns};
 pub use overrides::Override;

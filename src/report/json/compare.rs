@@ -6,15 +6,18 @@ use super::curve::Interval;
 use super::{SCHEMA_VERSION, Subject, pretty, subject};
 use crate::experiment::compare::{Change, Comparison};
 use crate::report::format::scaled;
+use crate::scenario::Difference;
 
 #[derive(Serialize)]
-struct CompareFile {
+struct CompareFile<'a> {
     schema_version: u32,
     kind: &'static str,
     knee_version: &'static str,
     a: Subject,
     b: Subject,
     replications: usize,
+    /// Keys that are not the same in both.
+    differences: &'a [Difference],
     rows: Vec<RowBody>,
     cautions: Vec<String>,
 }
@@ -44,6 +47,7 @@ pub fn comparison(comparison: &Comparison) -> Result<String, serde_json::Error> 
         a: subject(&comparison.a.scenario, &[&comparison.a.scenario]),
         b: subject(&comparison.b.scenario, &[&comparison.b.scenario]),
         replications: comparison.a.runs.len().min(comparison.b.runs.len()),
+        differences: &comparison.differences,
         rows: comparison
             .rows
             .iter()

@@ -5,6 +5,7 @@ use crate::experiment::Estimate;
 use crate::experiment::compare::{Change, Comparison, Row};
 use crate::report::format::{ABSENT, interval};
 use crate::report::provenance;
+use crate::scenario::Difference;
 
 /// A difference whose whole interval is below this share of the value is said to be small.
 const SMALL: f64 = 0.01;
@@ -12,7 +13,8 @@ const SMALL: f64 = 0.01;
 /// The whole answer of a comparison.
 #[must_use]
 pub fn comparison(comparison: &Comparison, look: Look) -> String {
-    let mut lines = Vec::new();
+    let mut lines = differences(&comparison.differences);
+    lines.push(String::new());
     for (name, point) in [("A", &comparison.a), ("B", &comparison.b)] {
         let load =
             format!("{}, {}", provenance::arrivals(&point.scenario), provenance::load(&point.scenario));
@@ -39,6 +41,32 @@ pub fn comparison(comparison: &Comparison, look: Look) -> String {
     );
     lines.extend(look.paint_all(Tone::Quiet, wrapped(&statistics, MAX_WIDTH)));
     lines.join("\n") + "\n"
+}
+
+/// The most keys that are listed; the others are in `summary.json`.
+const MOST_KEYS: usize = 12;
+/// A longer value is cut: a whole class, say.
+const LONGEST_VALUE: usize = 40;
+
+/// What was changed from A to B.
+fn differences(all: &[Difference]) -> Vec<String> {
+    let value = |value: &Option<String>| match value {
+        Some(text) if text.chars().count() > LONGEST_VALUE => {
+            text.chars().take(LONGEST_VALUE).collect::<String>() + "..."
+        }
+        Some(text) => text.clone(),
+        None => "not set".to_owned(),
+    };
+    let one = |Difference { key, a, b }: &Difference| format!("{key}: {} -> {}", value(a), value(b));
+    let mut texts: Vec<String> = all.iter().take(MOST_KEYS).map(one).collect();
+    if all.len() > MOST_KEYS {
+        texts.push(format!("and {} keys more", all.len() - MOST_KEYS));
+    }
+    if texts.is_empty() {
+        texts.push("no key differs".to_owned());
+    }
+    let label = |place| if place == 0 { "A -> B" } else { "" };
+    texts.iter().enumerate().flat_map(|(place, text)| labelled(label(place), text)).collect()
 }
 
 fn cells(row: &Row) -> [String; 7] {
