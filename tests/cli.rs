@@ -1,8 +1,9 @@
 //! The binary as its users meet it: commands, streams, files and exit codes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
+use knee::catalog::{Catalog, Dtype, Standing};
 use serde_json::Value;
 
 /// A short run of the worked example: a server that sustains 22 requests per second.
@@ -535,4 +536,220 @@ fn compare_tells_better_from_no_difference() {
 fn capacity_without_objectives_says_what_is_missing() {
     let text = stderr_of_failure(&["capacity", "mm1", "--quiet", "--no-files"], 2);
     assert!(text.contains("slo = { ttft_p99_ms = 500 }"), "{text}");
+}
+
+#[test]
+fn commands_do_not_replace_each_others_files() {
+    let dir = scratch("cwd").join("output/worked-example");
+    for command in ["run", "capacity"] {
+        let arguments = [command, "worked-example", "--quiet", "--set", "run.requests=3000"];
+        knee(&arguments).assert().success();
+    }
+    for command in ["run", "capacity"] {
+        let text = std::fs::read_to_string(dir.join(command).join("summary.json")).expect("a file");
+        let summary: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(summary["kind"], command);
+    }
+}
+
+#[test]
+fn the_names_of_result_files_are_known_before_the_work() {
+    let dir = scratch("names");
+    let out = dir.to_str().expect("a path");
+    let grid = "sweep={\"engine.max_num_seqs\"=[4,8],\"arrivals.poisson.rate_per_s\"=[1,2]}";
+    for command in [
+        &["run", "worked-example", "--set", "run.requests=2000"][..],
+        &["sweep", "worked-example", "--set", "run.requests=2000", "--parquet"],
+        &["sweep", "chat-h100", "--set", "run.requests=200", "--set", grid],
+        &["capacity", "worked-example"],
+        &["compare", "worked-example", "--set-b", "deployment.replicas=2"],
+        &["plan", "--rate", "1", "--gpu", "h100-sxm"],
+        &["explain", "chat-h100"],
+        &["validate"],
+    ] {
+        knee(&[command, &["--quiet", "--out", out]].concat()).assert().success();
+    }
+    let known: Vec<String> = knee::report::files::names().collect();
+    for entry in std::fs::read_dir(&dir).expect("a folder") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        assert!(known.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn a_folder_in_place_of_a_result_is_found_before_the_work() {
+    let dir = scratch("folder-as-file");
+    let out = dir.to_str().expect("a path");
+    for (name, command) in [
+        ("latency.png", "sweep"),
+        ("summary.json", "run"),
+        ("capacity.svg", "capacity"),
+        ("manifest.json", "run"),
+    ] {
+        std::fs::create_dir_all(dir.join(name)).expect("a folder");
+        let long = [command, "worked-example", "--out", out, "--set", "run.requests=1000000000"];
+        let text = stderr_of_failure(&long, 2);
+        assert!(text.contains(&format!("{name} in it is a folder")), "{text}");
+        std::fs::remove_dir(dir.join(name)).expect("the folder");
+    }
+}
+
+#[test]
+fn an_estimate_is_shown_as_a_profile_that_says_the_same() {
+    let dir = scratch("estimate");
+    std::fs::create_dir_all(dir.join("profiles")).expect("a folder");
+    for (gpu, engine) in [("l40s", "vllm"), ("h200-sxm", "tensorrt-llm"), ("mi300x", "sglang")] {
+        let name = format!("{gpu}-{engine}-estimated");
+        let text = stdout(&["show", "profile", &name]);
+        std::fs::write(dir.join("profiles").join(format!("{gpu}-{engine}.toml")), text).expect("written");
+        let (shipped, copied) = (Catalog::new(None), Catalog::new(Some(&dir)));
+        let hardware = shipped.hardware(gpu).expect("a GPU");
+        for dtype in Dtype::ALL {
+            let of = |catalog: &Catalog, name: &str| {
+                let profile = catalog.profile(name, &hardware, engine, None, dtype, Path::new(""));
+                let profile = profile.expect("a profile");
+                assert_eq!(profile.standing, Standing::Estimated);
+                profile.values.first().cloned().expect("values")
+            };
+            let (a, b) = (of(&shipped, &name), of(&copied, "auto"));
+            for (a, b) in [
+                (a.compute, b.compute),
+                (a.memory, b.memory),
+                (a.expert_memory, b.expert_memory),
+                (a.half_tokens, b.half_tokens),
+                (a.kv_memory, b.kv_memory),
+                (a.fp8_kv_memory, b.fp8_kv_memory),
+                (a.attention_compute, b.attention_compute),
+                (a.overhead_per_layer_s, b.overhead_per_layer_s),
+                (a.prefill_launch_per_layer_s, b.prefill_launch_per_layer_s),
+                (a.per_sequence_s, b.per_sequence_s),
+                (a.front_end_s, b.front_end_s),
+                (a.throttle, b.throttle),
+            ] {
+                assert!((a - b).abs() <= 1e-9 * a.abs(), "{name} {dtype:?}: {a} and {b}");
+            }
+        }
+    }
+    let output = knee(&["list", "profiles"]).assert().success().get_output().clone();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("estimate"), "estimates are mentioned");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("estimate"), "names only");
+}
+
+#[test]
+fn compare_says_what_was_changed_and_its_verdicts_agree() {
+    let sets = ["--set-b", "engine.max_num_seqs=16", "--set-b", "arrivals.poisson.rate_per_s=12.0"];
+    let base = ["compare", "chat-h100", "--quiet", "--no-files", "--set", "run.requests=2000"];
+    let text = stdout(&[&base[..], &sets].concat());
+    assert!(text.starts_with("A -> B           engine.max_num_seqs: 256 -> 16\n\n"), "{text}");
+    let summary: Value =
+        serde_json::from_str(&stdout(&[&base[..], &sets, &["--format", "json"]].concat())).expect("JSON");
+    let expected = serde_json::json!([{ "key": "engine.max_num_seqs", "a": "256", "b": "16" }]);
+    assert_eq!(summary["differences"], expected);
+    let change = |metric: &str| {
+        let rows = summary["rows"].as_array().expect("rows");
+        rows.iter().find(|row| row["metric"] == metric).map(|row| row["change"].clone())
+    };
+    assert!(change("output").is_some());
+    assert_eq!(change("output"), change("cost of output"), "{summary:#}");
+
+    let kinds = ["--set-b", "arrivals.constant.rate_per_s=12", "--set-b", "class.chat.slo.ttft_p99_ms=600"];
+    let text = stdout(&[&base[..], &kinds].concat());
+    for line in [
+        "arrivals.poisson.rate_per_s: 12 -> not set",
+        "arrivals.constant.rate_per_s: not set -> 12",
+        "class.chat.slo.ttft_p99_ms: 500 -> 600",
+    ] {
+        assert!(text.contains(line), "`{line}` is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_plan_says_what_its_rows_rest_on_and_says_reasons_once() {
+    let plan = ["plan", "--rate", "2", "--gpu", "l40s,h100-sxm", "--no-files", "--quiet"];
+    let text = stdout(&[&plan[..], &["--tp", "1,2", "--model", "llama-3.1-8b,llama-3.1-70b"]].concat());
+    let row = |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap_or_default();
+    assert!(row("l40s bf16 ").contains(" estimated "), "{text}");
+    assert!(row("h100-sxm bf16 ").contains(" calibrated "), "{text}");
+    // The cheapest is an estimate: the first that is not stands beside it.
+    assert!(
+        text.contains("rests on an estimate of its step times; cheapest that does not: h100-sxm"),
+        "{text}"
+    );
+    let misfits = "llama-3.1-70b, GiB of memory missing on each GPU: l40s x1 92.1, x2 26.8; h100-sxm x1 63.1";
+    assert!(text.replace("\n                 ", " ").contains(misfits), "{text}");
+    let json = stdout(&[&plan[..], &["--tp", "1", "--format", "json"]].concat());
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let of_l40s = json["candidates"].as_array().and_then(|all| all.iter().find(|one| one["gpu"] == "l40s"));
+    let of_l40s = of_l40s.expect("a candidate");
+    assert_eq!(
+        (&of_l40s["profile"], &of_l40s["profile_standing"]),
+        (&"l40s-vllm-estimated".into(), &"estimated".into())
+    );
+
+    // Users of a scenario think as long as it says.
+    let users =
+        ["plan", "closed-loop", "--users", "20", "--gpu", "h100-sxm", "--tp", "1", "--no-files", "--quiet"];
+    assert!(stdout(&users).contains("20 users who think 10 s"));
+}
+
+#[test]
+fn more_blocks_than_memory_are_said_in_words() {
+    let explain = ["explain", "chat-h100", "--no-files", "--set", "engine.gpu_memory_utilization=0.2"];
+    let set = ["--set", "engine.num_gpu_blocks_override=100000"];
+    let output = knee(&[&explain[..], &set].concat()).assert().success().get_output().clone();
+    let (text, warnings) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("nothing is left: 0.77 GiB too little") && !text.contains(" -0.77"), "{text}");
+    assert!(text.contains("100,000 blocks take 195.31 GiB, 195.31 GiB more than is left"), "{text}");
+    assert!(warnings.contains("no engine could start like that"), "{warnings}");
+    let fits = ["explain", "chat-h100", "--no-files", "--set", "engine.num_gpu_blocks_override=20000"];
+    let output = knee(&fits).assert().success().get_output().clone();
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("num_gpu_blocks_override"));
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("warning"));
+}
+
+#[test]
+fn a_run_that_completes_nothing_is_not_called_stable() {
+    for scenario in ["chat-h100", "mm1", "closed-loop"] {
+        let tiny = ["run", scenario, "--no-files", "--quiet", "--set", "run.duration_s=0.0005"];
+        let text = stdout(&tiny);
+        assert!(text.contains("undecided: no request completed in the window"), "{text}");
+    }
+}
+
+#[test]
+fn formats_and_names_that_a_command_does_not_take_are_refused() {
+    for command in ["capacity", "compare", "explain", "import"] {
+        assert!(!stdout(&[command, "--help"]).contains("csv:"), "{command}");
+        let text = stderr_of_failure(&[command, "chat-h100", "--format", "csv"], 2);
+        assert!(text.contains("[possible values: table, json]"), "{text}");
+    }
+    for command in ["run", "sweep", "plan"] {
+        assert!(stdout(&[command, "--help"]).contains("csv:"), "{command}");
+    }
+    for arguments in [
+        &["sweep", "mm1", "--no-files", "--pareto", ","][..],
+        &["sweep", "mm1", "--no-files", "--pareto", "e2e_p99_ms,"],
+        &["plan", "--rate", "5", "--gpu", ","],
+        &["plan", "--rate", "5", "--model", "llama-3.1-8b,,"],
+        &["plan", "--rate", "5", "--dtype", ""],
+        &["calibrate", "set.toml", "-o", "p.toml", "--fit", "memory,"],
+    ] {
+        let text = stderr_of_failure(arguments, 2);
+        assert!(text.contains("a value is required"), "{arguments:?}: {text}");
+    }
+    let text = stderr_of_failure(&["plan", "--rate", "5", "--vary", "engine.max_num_seqs=1,"], 2);
+    assert!(text.contains("expected key=value"), "{text}");
+}
+
+#[test]
+fn what_several_sets_have_in_common_is_said_once() {
+    let output = knee(&["validate", "--no-files"]).assert().success().get_output().clone();
+    let notes = String::from_utf8_lossy(&output.stderr);
+    let mut warnings: Vec<&str> = notes.lines().filter(|line| line.starts_with("warning")).collect();
+    let all = warnings.len();
+    warnings.sort_unstable();
+    warnings.dedup();
+    assert!(all > 0 && warnings.len() == all, "{notes}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("qwen3.5-397b-a17b, deepseek-v3 on b200-sxm, profile b200-sxm-sglang"), "{text}");
 }

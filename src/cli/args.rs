@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{EnumValueParser, NonEmptyStringValueParser, TypedValueParser as _};
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 
 use crate::experiment::plan::{TEMPLATES, Template};
 use crate::experiment::precision::{MAX_REPLICATIONS, Precision};
@@ -13,7 +14,8 @@ use crate::experiment::precision::{MAX_REPLICATIONS, Precision};
     name = "knee",
     version,
     max_term_width = 100,
-    after_help = "Exit codes: 0 done; 1 objectives cannot be met; 2 wrong input; 3 internal fault; 130 interrupted."
+    after_help = "Exit codes: 0 done; 1 objectives not met (run --check, capacity, plan); 2 wrong input; 3 a bug; \
+                  130 interrupted."
 )]
 pub(super) struct Cli {
     #[command(subcommand)]
@@ -57,18 +59,24 @@ Examples:
   knee sweep large.toml --out output/large --parquet --resume")]
     Sweep(SweepArgs),
     /// Find the highest load that meets the objectives, what binds there and what would move it
-    #[command(after_help = "\
+    #[command(
+        mut_arg("format", without_csv),
+        after_help = "\
 Examples:
   knee capacity chat-h100
   knee capacity chat-h100 --width 2% --max-replications 100
   knee capacity chat-h100 --tune
-  knee capacity overnight-h100 --tune")]
+  knee capacity overnight-h100 --tune"
+    )]
     Capacity(CapacityArgs),
     /// Compare two scenarios on the same random numbers: better, worse, or no difference shown
-    #[command(after_help = "\
+    #[command(
+        mut_arg("format", without_csv),
+        after_help = "\
 Examples:
   knee compare chat-h100 --set-b engine.tensor_parallel_size=2
-  knee compare chat-h100 my-scenario.toml --precision 2%")]
+  knee compare chat-h100 my-scenario.toml --precision 2%"
+    )]
     Compare(CompareArgs),
     /// How many GPUs a demand needs, which, and what they cost
     #[command(after_help = "\
@@ -81,10 +89,13 @@ Examples:
   knee plan --template offline --job-requests 1e6 --window-h 8 --gpu h100-sxm")]
     Plan(Box<PlanArgs>),
     /// Show where memory and step time go: KV cache, vLLM's start-up lines, which resource binds
-    #[command(after_help = "\
+    #[command(
+        mut_arg("format", without_csv),
+        after_help = "\
 Examples:
   knee explain chat-h100
-  knee explain chat-h100 --set model.weight_dtype=fp8")]
+  knee explain chat-h100 --set model.weight_dtype=fp8"
+    )]
     Explain(Common),
     /// Read a load generator's result, a trace or a vLLM log; write measurements or a trace
     #[command(after_help = "\
@@ -177,7 +188,7 @@ pub(super) struct SweepArgs {
     pub by: Option<String>,
     /// Mark the points that no other beats in all of these columns of curve.csv, such as
     /// output_tokens_per_s,ttft_p99_ms, and give all a `pareto` flag in the files; points count as for --top
-    #[arg(long, value_name = "METRICS", value_delimiter = ',')]
+    #[arg(long, value_name = "METRICS", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub pareto: Vec<String>,
 }
 
@@ -271,7 +282,7 @@ pub(super) struct CalibrateArgs {
     /// Parameters to fit besides compute, overheads and front end: memory, expert_memory, half_tokens,
     /// kv_memory, fp8_kv_memory, attention_compute, prefill_launch_per_layer_us, throttle (all-reduces
     /// are fitted where several tensor-parallel sizes tell)
-    #[arg(long, value_name = "PARAMETER", value_delimiter = ',')]
+    #[arg(long, value_name = "PARAMETER", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub fit: Vec<String>,
     /// Load points to score and not to fit: half:SEED, or tensor_parallel_size, input_tokens,
     /// output_tokens or concurrency with a range, such as concurrency=32..
@@ -313,13 +324,22 @@ pub(super) struct ValidateArgs {
     pub data: Data,
 }
 
-/// What `validate` prints.
+/// What commands print that have no table of load points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Answer {
     /// For people
     Table,
-    /// validation.json
+    /// For programs
     Json,
+}
+
+/// `--format` of a command on a scenario that has no table of load points.
+fn without_csv(format: Arg) -> Arg {
+    let parser = EnumValueParser::<Answer>::new().map(|answer| match answer {
+        Answer::Table => Format::Table,
+        Answer::Json => Format::Json,
+    });
+    format.value_parser(parser)
 }
 
 /// What `import` takes.
@@ -347,8 +367,8 @@ pub(super) struct ImportArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// What is printed
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = Answer::Table)]
+    pub format: Answer,
     /// Print the result only: no notes
     #[arg(long)]
     pub quiet: bool,
@@ -369,8 +389,9 @@ pub(super) struct PlanArgs {
     /// Demand in requests per second on average
     #[arg(long, value_name = "PER_S", value_parser = positive, group = "demand")]
     pub rate: Option<f64>,
-    /// Demand as people who ask, think, and ask again
-    #[arg(long, value_name = "N", value_parser = positive, group = "demand", requires = "think_time_s")]
+    /// Demand as people who ask, think, and ask again; with --think-time-s, unless the scenario has users
+    /// who think ([arrivals.closed])
+    #[arg(long, value_name = "N", value_parser = positive, group = "demand")]
     pub users: Option<f64>,
     /// Seconds from an answer to the user's next request, on average
     #[arg(long, value_name = "S", value_parser = not_negative, requires = "users")]
@@ -391,16 +412,16 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "NAME", value_parser = template)]
     pub template: Option<Template>,
     /// Models, separated by commas [default: the scenario's, else llama-3.1-8b]
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub model: Vec<String>,
     /// GPUs, separated by commas [default: all]
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub gpu: Vec<String>,
     /// Tensor parallel sizes, separated by commas [default: 1,2,4,8]
     #[arg(long, value_name = "N,M", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub tp: Vec<u32>,
     /// Weight dtypes, separated by commas [default: the scenario's, else the model's own]
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub dtype: Vec<String>,
     /// Values of a scenario key to try, such as engine.max_num_seqs=128,256; may be repeated
     #[arg(long, value_name = "KEY=A,B", value_parser = varied)]
@@ -439,7 +460,9 @@ fn template(name: &str) -> Result<Template, String> {
 
 fn varied(text: &str) -> Result<(String, Vec<String>), String> {
     match text.split_once('=') {
-        Some((key, values)) if !key.trim().is_empty() && !values.trim().is_empty() => {
+        Some((key, values))
+            if !key.trim().is_empty() && values.split(',').all(|value| !value.trim().is_empty()) =>
+        {
             let values = values.split(',').map(|value| value.trim().to_owned()).collect();
             Ok((key.trim().to_owned(), values))
         }
@@ -458,7 +481,7 @@ pub(super) struct Common {
     /// Seed of all random numbers
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
-    /// Folder for the result's files [default: output/<scenario>]
+    /// Folder for the result's files [default: output/<scenario>/<command>]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// What is printed
@@ -490,9 +513,9 @@ pub(super) struct Data {
 pub(super) enum Format {
     /// For people
     Table,
-    /// summary.json
+    /// For programs: summary.json
     Json,
-    /// curve.csv
+    /// A row a load (curve.csv), or a candidate (plan.csv)
     Csv,
 }
 

@@ -10,10 +10,7 @@ use crate::experiment::capacity::{self, Effort};
 use crate::report::{files, json, table};
 
 pub(super) fn run(args: &CapacityArgs, console: &Console) -> Result<Outcome, Failure> {
-    if args.common.format == Format::Csv {
-        return Err(Failure::WrongFormat("csv"));
-    }
-    let inputs = Inputs::read(&args.common)?;
+    let inputs = Inputs::read(&args.common, "capacity")?;
     let scenario = inputs.document.scenario(&inputs.catalog)?;
     for warning in &scenario.warnings {
         console.warning(warning);
@@ -37,8 +34,8 @@ fn search(
     let found = capacity::capacity(&inputs.document, &inputs.catalog, axis, effort, &bar);
     bar.clear();
     let found = found?;
-    let written = write_files(&args.common, console, |dir| {
-        files::write_capacity(dir, &found, inputs.origin("capacity"))
+    let written = write_files(&args.common, "capacity", console, |dir| {
+        files::write_capacity(dir, &found, inputs.origin())
     });
     let text = match args.common.format {
         Format::Json => json::capacity(&found)?,

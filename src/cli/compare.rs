@@ -10,10 +10,7 @@ use crate::report::{files, json, table};
 use crate::scenario::{Document, Override};
 
 pub(super) fn run(args: &CompareArgs, console: &Console) -> Result<Outcome, Failure> {
-    if args.common.format == Format::Csv {
-        return Err(Failure::WrongFormat("csv"));
-    }
-    let inputs = Inputs::read(&args.common)?;
+    let inputs = Inputs::read(&args.common, "compare")?;
     let other = match &args.other {
         Some(name) => Document::load(name)?.with_overrides(&common_changes(args)?)?,
         None => inputs.document.clone(),
@@ -34,7 +31,8 @@ pub(super) fn run(args: &CompareArgs, console: &Console) -> Result<Outcome, Fail
     found.differences = in_a.differences(&in_b);
     let input = input_text(args, &inputs, &other);
     let origin = files::Origin { command: "compare", input: &input };
-    let written = write_files(&args.common, console, |dir| files::write_comparison(dir, &found, origin));
+    let written =
+        write_files(&args.common, "compare", console, |dir| files::write_comparison(dir, &found, origin));
     let text = match args.common.format {
         Format::Json => json::comparison(&found)?,
         Format::Table | Format::Csv => table::comparison(&found, console.look()),
@@ -58,5 +56,5 @@ fn common_changes(args: &CompareArgs) -> Result<Vec<Override>, Failure> {
 /// Both files and every change to them, as text.
 fn input_text(args: &CompareArgs, inputs: &Inputs, other: &Document) -> String {
     let changes = [&args.set_a, &args.set_b].map(|settings| settings.join("\n"));
-    [inputs.origin("compare").input, &changes[0], other.text(), &changes[1]].join("\n")
+    [inputs.origin().input, &changes[0], other.text(), &changes[1]].join("\n")
 }

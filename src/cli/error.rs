@@ -32,6 +32,11 @@ pub(super) enum Failure {
     Plan(PlanError),
     #[error(transparent)]
     Capacity(CapacityError),
+    #[error(
+        "--users {0} alone is no demand: give --think-time-s too, the seconds from an answer to the user's next \
+         request on average, such as --think-time-s 30; or a scenario that has arrivals.closed.think_time_s"
+    )]
+    NoThinkTime(f64),
     #[error("nothing to compare: name a second scenario, or change one of the two with --set-a or --set-b")]
     NothingToCompare,
     #[error("a synthetic server has no batcher to tune; its servers are engine.servers")]
@@ -72,8 +77,6 @@ pub(super) enum Failure {
     NoFile { path: PathBuf, source: io::Error },
     #[error("no scenario key `{0}`; `knee list keys` prints them all")]
     NoSuchKey(String),
-    #[error("--format {0} is not for this command")]
-    WrongFormat(&'static str),
 }
 
 impl From<SweepError> for Failure {

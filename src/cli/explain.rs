@@ -8,19 +8,18 @@ use super::inputs::{Inputs, write_files};
 use crate::report::{explain, files};
 
 pub(super) fn run(common: &Common, console: &Console) -> Result<Outcome, Failure> {
-    let inputs = Inputs::read(common)?;
+    let inputs = Inputs::read(common, "explain")?;
     let scenario = inputs.document.scenario(&inputs.catalog)?;
     for warning in &scenario.warnings {
         console.warning(warning);
     }
     let text = match common.format {
-        Format::Table => explain::text(&scenario, console.look())?,
         Format::Json => explain::json(&scenario)??,
-        Format::Csv => return Err(Failure::WrongFormat("csv")),
+        Format::Table | Format::Csv => explain::text(&scenario, console.look())?,
     };
     console.result(&text)?;
     if let Some(picture) = explain::roofline(&scenario) {
-        write_files(common, console, |dir| files::write_roofline(dir, picture))?;
+        write_files(common, "explain", console, |dir| files::write_roofline(dir, picture))?;
     }
     Ok(Outcome::Done)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Outcome;
-use super::args::{Format, ImportArgs};
+use super::args::{Answer, ImportArgs};
 use super::console::Console;
 use super::error::Failure;
 use super::inputs::{catalog, must_take_files};
@@ -12,9 +12,6 @@ use crate::import::{self, Imported, check, write};
 use crate::report::{files, imported};
 
 pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<Outcome, Failure> {
-    if args.format == Format::Csv {
-        return Err(Failure::WrongFormat("csv"));
-    }
     let forced = args.format_of_files.as_deref().map(format_of).transpose()?;
     let given = check::Given {
         model: args.model.clone(),
@@ -36,8 +33,8 @@ pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<Outcome, Failu
     // A folder that cannot be written must not cost the answer: it is printed first, then the failure.
     let written = write_files(args, &dir, console, &imports);
     console.result(&match args.format {
-        Format::Json => imported::json(&imports)?,
-        Format::Table | Format::Csv => imported::table(&imports, console.look()),
+        Answer::Json => imported::json(&imports)?,
+        Answer::Table => imported::table(&imports, console.look()),
     })?;
     written?;
     let nothing = imports.iter().all(|one| {

@@ -1,6 +1,7 @@
 //! From arguments to a scenario, the catalog and the place for files.
 
 use std::fmt::Write as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::args::{Common, Data};
@@ -8,7 +9,7 @@ use super::console::Console;
 use super::error::Failure;
 use crate::catalog::Catalog;
 use crate::disk;
-use crate::report::files::{Origin, WriteError};
+use crate::report::files::{self, Origin, WriteError};
 use crate::scenario::{Document, Override};
 
 /// Where calibration data is looked for from the working directory.
@@ -42,16 +43,17 @@ pub(super) struct Inputs {
     pub document: Document,
     /// The file and every change to it, as text.
     text: String,
+    command: &'static str,
 }
 
 impl Inputs {
     /// Reads the scenario, applies `--set` and `--seed`, sets the number of threads.
-    pub fn read(common: &Common) -> Result<Self, Failure> {
-        Self::of(common, Document::load(&common.scenario)?)
+    pub fn read(common: &Common, command: &'static str) -> Result<Self, Failure> {
+        Self::of(common, command, Document::load(&common.scenario)?)
     }
 
     /// As [`Inputs::read`], of a document that is there already.
-    pub fn of(common: &Common, document: Document) -> Result<Self, Failure> {
+    pub fn of(common: &Common, command: &'static str, document: Document) -> Result<Self, Failure> {
         use_threads(common.threads)?;
         let mut changes = common.set.iter().map(|set| Override::parse(set)).collect::<Result<Vec<_>, _>>()?;
         changes.extend(common.seed.map(|seed| Override::option("--seed", "seed", &seed.to_string())));
@@ -61,9 +63,14 @@ impl Inputs {
             let _ = writeln!(text, "{} = {}", change.key, change.value);
         }
         if !common.no_files {
-            must_take_files(&folder(common))?;
+            must_take_files(&folder(common, command))?;
         }
-        Ok(Self { catalog: catalog(&common.data)?, document: document.with_overrides(&changes)?, text })
+        Ok(Self {
+            catalog: catalog(&common.data)?,
+            document: document.with_overrides(&changes)?,
+            text,
+            command,
+        })
     }
 
     /// Adds to what the result depends on.
@@ -71,35 +78,45 @@ impl Inputs {
         self.text.push_str(text);
     }
 
-    /// What the files of `command` say they came from.
-    pub fn origin(&self, command: &'static str) -> Origin<'_> {
-        Origin { command, input: &self.text }
+    /// What the files say they came from.
+    pub fn origin(&self) -> Origin<'_> {
+        Origin { command: self.command, input: &self.text }
     }
 }
 
-/// The folder for files: `--out`, else one named as the scenario under `output`.
-pub(super) fn folder(common: &Common) -> PathBuf {
+/// The folder for files: `--out`, else one for the scenario and in it one for the command, whose files have names that
+/// other commands' files have too.
+pub(super) fn folder(common: &Common, command: &str) -> PathBuf {
     common.out.clone().unwrap_or_else(|| {
         let stem = Path::new(&common.scenario).file_stem().unwrap_or_default();
-        Path::new(OUTPUT).join(stem)
+        Path::new(OUTPUT).join(stem).join(command)
     })
 }
 
-/// Says before the work, not after it, that a folder takes no files.
+/// Says before the work, not after it, that a folder takes no files, or has a folder where a file would go.
 pub(super) fn must_take_files(dir: &Path) -> Result<(), Failure> {
-    disk::must_take_files(dir).map_err(|source| Failure::NoFolder { dir: dir.to_path_buf(), source })
+    let refuse = |source| Failure::NoFolder { dir: dir.to_path_buf(), source };
+    disk::must_take_files(dir).map_err(refuse)?;
+    match files::names().map(|name| dir.join(name)).find(|path| path.is_dir()) {
+        Some(path) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            Err(refuse(io::Error::new(io::ErrorKind::IsADirectory, format!("{name} in it is a folder"))))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Writes files unless told not to, and says where they are.
 pub(super) fn write_files(
     common: &Common,
+    command: &str,
     console: &Console,
     write: impl FnOnce(&Path) -> Result<Vec<String>, WriteError>,
 ) -> Result<(), Failure> {
     if common.no_files {
         return Ok(());
     }
-    let dir = folder(common);
+    let dir = folder(common, command);
     let names = write(&dir)?;
     console.note(&format!("wrote {}: {}", dir.display(), names.join(", ")));
     Ok(())

@@ -11,7 +11,7 @@ use crate::experiment::{SloVerdict, never_warm, run_point, wanders};
 use crate::report::{csv, files, json, table};
 
 pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure> {
-    let inputs = Inputs::read(&args.common)?;
+    let inputs = Inputs::read(&args.common, "run")?;
     let scenario = inputs.document.scenario(&inputs.catalog)?;
     for warning in &scenario.warnings {
         console.warning(warning);
@@ -43,7 +43,7 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
     }
     // A folder that cannot be written must not cost the answer: it is printed first, then the failure.
     let written =
-        write_files(&args.common, console, |dir| files::write_run(dir, &point, inputs.origin("run")));
+        write_files(&args.common, "run", console, |dir| files::write_run(dir, &point, inputs.origin()));
     match args.common.format {
         Format::Table => console.result(&table::run(&point, console.look()))?,
         Format::Json => console.result(&json::run(&point)?)?,

@@ -23,11 +23,11 @@ const JOURNAL: &str = "sweep.journal";
 
 pub(super) fn run(args: &SweepArgs, console: &Console) -> Result<Outcome, Failure> {
     let common = &args.common;
-    let mut inputs = Inputs::read(common)?;
+    let mut inputs = Inputs::read(common, "sweep")?;
     let ranking = ranking(args);
     check_ranking(&ranking, &inputs)?;
     inputs.note_input(&ranking.choices());
-    let journal = folder(common).join(JOURNAL);
+    let journal = folder(common, "sweep").join(JOURNAL);
     let result = swept(args, &inputs, &journal, console)?;
     if let Some(precision) = args.precision.asked() {
         say_least(&result.reached, precision, console);
@@ -70,8 +70,8 @@ pub(super) fn run(args: &SweepArgs, console: &Console) -> Result<Outcome, Failur
         console.warning(&format!("not run: {}: {reason}", at.join(", ")));
     }
     // A folder that cannot be written must not cost the answer: it is printed first, then the failure.
-    let written = write_files(common, console, |dir| {
-        files::write_sweep(dir, &result, &ranked, args.parquet, inputs.origin("sweep"))
+    let written = write_files(common, "sweep", console, |dir| {
+        files::write_sweep(dir, &result, &ranked, args.parquet, inputs.origin())
     });
     match common.format {
         Format::Table => console.result(&table::sweep(&result, &ranked, console.look()))?,

@@ -1,5 +1,6 @@
 //! `knee validate`: simulated against measured.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Outcome;
@@ -26,6 +27,7 @@ pub(super) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Fai
     }
     let bar = Bar::new(console);
     let mut sets = Vec::new();
+    let mut said = BTreeSet::new();
     for document in documents(args, &catalog)? {
         let document = match &args.profile {
             Some(profile) => {
@@ -34,8 +36,9 @@ pub(super) fn run(args: &ValidateArgs, console: &Console) -> Result<Outcome, Fai
             None => document,
         };
         let (measurements, warnings) = document.measurements(&catalog)?;
-        for warning in &warnings {
-            console.warning(warning);
+        // Sets share models and engines, and with them what is to be said: once is enough.
+        for warning in warnings.into_iter().filter(|warning| said.insert(warning.clone())) {
+            console.warning(&warning);
         }
         let scored = score(&cells(&measurements)?, &bar);
         bar.clear();

@@ -33,6 +33,26 @@ pub struct Origin<'a> {
     pub input: &'a str,
 }
 
+/// Stems of the pictures.
+const PICTURES: [&str; 9] =
+    ["throughput", "latency", "frontier", "heat", "timeline", "cost", "capacity", "roofline", "validation"];
+/// The other files that are written.
+const TABLES: [&str; 7] = [
+    "summary.json",
+    "curve.csv",
+    "curve.parquet",
+    "plan.csv",
+    "manifest.json",
+    "validation.json",
+    "sweep.journal",
+];
+
+/// Names of all files that results are written to, whatever the command.
+pub fn names() -> impl Iterator<Item = String> {
+    let pictures = PICTURES.iter().flat_map(|stem| ["svg", "png"].map(|kind| format!("{stem}.{kind}")));
+    TABLES.iter().map(|name| (*name).to_owned()).chain(pictures)
+}
+
 /// Why files could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
@@ -125,7 +145,7 @@ pub fn write_comparison(
     staged.finish(&comparison.a.scenario, origin)
 }
 
-/// The roofline picture of `knee explain`; no manifest, which would replace that of a sweep in the same folder.
+/// The roofline picture of `knee explain`; no manifest, which would replace that of another result in the same folder.
 ///
 /// # Errors
 /// As [`write_run`].

@@ -1,16 +1,18 @@
 //! The error table: a row a figure, for each set all its loads and then by distance from saturation.
 
 use super::SetErrors;
-use crate::report::table::{Columns, Look, Tone, labelled};
-use crate::validate::{Cell, Regime, Scored, error_table};
+use crate::report::table::{Columns, Look, MAX_WIDTH, Tone, labelled, wrapped};
+use crate::scenario::Serving;
+use crate::validate::{Regime, Scored, error_table};
 
 /// What `knee validate` prints.
 #[must_use]
 pub fn table(sets: &[SetErrors], look: Look) -> String {
     let mut lines = Vec::new();
     for set in sets {
-        let profile = set.scored.first().map(|one| profile_of(&one.cell)).unwrap_or_default();
-        lines.push(format!("{}: {profile}", look.paint(Tone::Strong, &set.name)));
+        let profile = simulated(&set.scored);
+        let heading = wrapped(&format!("{}: {profile}", set.name), MAX_WIDTH);
+        lines.extend(look.paint_all(Tone::Strong, heading));
         lines.extend(errors(&set.scored));
         lines.push(String::new());
     }
@@ -25,10 +27,25 @@ pub fn table(sets: &[SetErrors], look: Look) -> String {
     lines.join("\n") + "\n"
 }
 
-fn profile_of(cell: &Cell) -> String {
-    let serving = cell.serving();
-    let profile = &serving.profile;
-    format!("{} on {}, profile {}", serving.model.name, serving.hardware.name, profile.name)
+/// What a set's loads were simulated with: its models, GPUs and profiles, each once.
+fn simulated(scored: &[Scored]) -> String {
+    let each = |of: fn(&Serving) -> &str| {
+        let mut names: Vec<&str> = Vec::new();
+        for name in scored.iter().map(|one| of(one.cell.serving())) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    };
+    let profiles = each(|serving| &serving.profile.name);
+    format!(
+        "{} on {}, profile{} {}",
+        each(|serving| &serving.model.name).join(", "),
+        each(|serving| &serving.hardware.name).join(", "),
+        if profiles.len() > 1 { "s" } else { "" },
+        profiles.join(", ")
+    )
 }
 
 fn errors(scored: &[Scored]) -> Vec<String> {
