@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Document;
+use super::keys::{Fallback, Kind, TOP};
 use super::node::{Node, Value};
 
 /// A key whose value is not the same in both.
@@ -20,14 +21,17 @@ const WITHOUT_EFFECT: [&str; 3] = ["name", "description", "sweep"];
 
 impl Document {
     /// The keys that are not written alike here and in `other`, in the order of writing, those of `other` alone last.
-    /// Defaults are not filled in: a default that one of them spells out is a difference.
+    /// A default that one of them spells out is no difference, unless the default depends on something else.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
         let mut found = Vec::new();
         differ(&self.root, &other.root, "", &mut found);
         found.retain(|one| {
             let top = one.key.split('.').next().unwrap_or_default();
-            !WITHOUT_EFFECT.contains(&top)
+            let default = default_of(&one.key);
+            let is_default = |side: &Option<String>| side.is_none() || *side == default;
+            let spelt_out = default.is_some() && is_default(&one.a) && is_default(&one.b);
+            !WITHOUT_EFFECT.contains(&top) && !spelt_out
         });
         found
     }
@@ -57,6 +61,28 @@ fn differ(a: &Node, b: &Node, at: &str, found: &mut Vec<Difference>) {
     for (part, node) in in_b.iter().filter(|(part, _)| of(&in_a, part).is_none()) {
         let (key, value) = only(node, key(part));
         found.push(Difference { key, a: None, b: Some(value) });
+    }
+}
+
+/// The default of a dotted key, as [`text`] writes it, where it is one value.
+fn default_of(key: &str) -> Option<String> {
+    let mut parts = key.split('.');
+    let mut table = TOP;
+    loop {
+        let part = parts.next()?;
+        let found = table.keys.iter().find(|key| key.name == part)?;
+        match (found.kind, found.fallback) {
+            (Kind::Table(inner), _) => table = inner,
+            (Kind::Tables(inner), _) => {
+                // Its name.
+                parts.next()?;
+                table = inner;
+            }
+            (_, Fallback::Integer(value)) => return Some(value.to_string()),
+            (_, Fallback::Number(value)) => return Some(value.to_string()),
+            (_, Fallback::Text(value)) => return Some(value.to_owned()),
+            (_, Fallback::Required | Fallback::Depends(_)) => return None,
+        }
     }
 }
 

@@ -113,3 +113,29 @@ fn problems_name_the_option_that_brought_them() {
     let text = Override::parse_of("--set-a", "nonsense").unwrap_err().render(false);
     assert!(text.contains("`--set-a nonsense` is not `key=value`"), "{text}");
 }
+
+#[test]
+fn documents_differ_in_what_changes_a_run() {
+    let document = |text: &str| Document::parse(text, None).expect("TOML");
+    let a = "name = 'a'\n[hardware]\ngpu = 'l4'\nprofile = 'auto'\n[engine]\ntensor_parallel_size = 1\nmax_num_seqs = 64\n\
+             [arrivals.poisson]\nrate_per_s = 12.0\n[[class]]\nname = 'x'\ninput_tokens = { constant = 5 }\n";
+    let b = "name = 'b'\n[hardware]\ngpu = 'l4'\n[engine]\nmax_num_seqs = 128\n[deployment]\nreplicas = 1\n\
+             [arrivals.constant]\nrate_per_s = 12\n[[class]]\nname = 'x'\ninput_tokens = 5\n";
+    let found = document(a).differences(&document(b));
+    let texts: Vec<(&str, Option<&str>, Option<&str>)> =
+        found.iter().map(|one| (one.key.as_str(), one.a.as_deref(), one.b.as_deref())).collect();
+    assert_eq!(
+        texts,
+        [
+            ("engine.max_num_seqs", Some("64"), Some("128")),
+            ("arrivals.poisson.rate_per_s", Some("12"), None),
+            ("arrivals.constant.rate_per_s", None, Some("12")),
+            ("class.x.input_tokens", Some("{ constant = 5 }"), Some("5")),
+        ]
+    );
+    assert!(document(a).differences(&document(a)).is_empty());
+    // A default that is spelt out is one only beside itself.
+    let two =
+        document(a).with_overrides(&[Override::new("engine.tensor_parallel_size", "2")]).expect("a key");
+    assert!(two.differences(&document(b)).iter().any(|one| one.key == "engine.tensor_parallel_size"));
+}
