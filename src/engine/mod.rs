@@ -20,7 +20,7 @@ mod synthetic;
 mod waiting;
 
 pub use config::{
-    BatcherConfig, Batching, DataParallel, LlmServer, PrefillFirst, RankPolicy, RouterPolicy,
+    BatchWait, BatcherConfig, Batching, DataParallel, LlmServer, PrefillFirst, RankPolicy, RouterPolicy,
     SchedulingPolicy, Server, SyntheticServer, System,
 };
 pub use observer::{Finished, Observer, QuietStep, Rejection, Step, Stretch};

@@ -2,7 +2,8 @@
 
 use knee::cost::{Pipeline, StepCost};
 use knee::engine::{
-    BatcherConfig, Batching, DataParallel, LlmServer, PrefillFirst, RankPolicy, SchedulingPolicy, Speculation,
+    BatchWait, BatcherConfig, Batching, DataParallel, LlmServer, PrefillFirst, RankPolicy, SchedulingPolicy,
+    Speculation,
 };
 use knee::kv::KvSpec;
 use knee::units::{SimSpan, SimTime, Tokens};
@@ -83,6 +84,21 @@ impl Scenario {
             // Room for the drafts, or most requests would be refused.
             server.kv.blocks += 20_u32.div_ceil(server.kv.block_size);
         }
+        scenario
+    }
+
+    /// Scenario number `seed` under TensorRT-LLM's batching, with prompts that wait for others.
+    pub fn random_batch_wait(seed: u64, costs: &[StepCost]) -> Self {
+        let longest = &[(8, 4), (60, 12), (20, 60), (400, 25), (6, 90), (30, 30)];
+        let mut scenario = Self::with(seed, costs, longest, 90);
+        let mut rng = SplitMix(!seed);
+        let batcher = &mut scenario.server.batcher;
+        batcher.batching = rng.pick(&[Batching::GuaranteedNoEvict, Batching::MaxUtilization]);
+        batcher.scheduling_policy = SchedulingPolicy::Fcfs;
+        batcher.batch_wait = Some(BatchWait {
+            timeout_iters: rng.pick(&[0, 1, 2, 5, 20, 1000]),
+            max_tokens_ratio: rng.pick(&[0.0, 0.02, 0.1, 0.5, 0.9, 1.0]),
+        });
         scenario
     }
 
@@ -198,6 +214,7 @@ impl SplitMix {
                 _ => SchedulingPolicy::Fcfs,
             },
             async_scheduling: self.one_in(2),
+            batch_wait: None,
             class_priority: (0..classes).map(|_| self.range(0, 5) as i32 - 2).collect(),
         }
     }

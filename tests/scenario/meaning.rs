@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use knee::catalog::{Catalog, Dtype};
 use knee::cost::Graphs;
-use knee::engine::{Batching, DataParallel, RankPolicy, RouterPolicy, SchedulingPolicy, Server};
+use knee::engine::{BatchWait, Batching, DataParallel, RankPolicy, RouterPolicy, SchedulingPolicy, Server};
 use knee::metrics::RunMode;
 use knee::scenario::{Document, RunLength, Warmup};
 use knee::workload::{Arrivals, Distribution, Lengths, Metric, Statistic};
@@ -153,10 +153,23 @@ fn other_engines_bring_their_policy_and_their_share_of_memory() {
     let memory = &trt.serving.as_ref().unwrap().memory;
     let free = memory.total - memory.weights - memory.activations - memory.non_torch - memory.graphs;
     assert!((memory.kv_available as f64 - 0.9 * free as f64).abs() < 2.0, "{memory:?}");
+    assert_eq!(server.batcher.batch_wait, None);
     let policy = "engine.capacity_scheduler_policy=MAX_UTILIZATION";
     let packed = scenario(MINIMAL, &["engine.name=tensorrt-llm", policy]);
     let Server::Llm(server) = &packed.system.server else { panic!("not an LLM server") };
     assert_eq!(server.batcher.batching, Batching::MaxUtilization);
+    let (iters, ratio) = ("engine.batch_wait_timeout_iters=20", "engine.batch_wait_max_tokens_ratio=0.5");
+    let waiting = scenario(MINIMAL, &["engine.name=tensorrt-llm", iters, ratio]);
+    let Server::Llm(server) = &waiting.system.server else { panic!("not an LLM server") };
+    let wait = BatchWait { timeout_iters: 20, max_tokens_ratio: 0.5 };
+    assert_eq!((server.batcher.batch_wait, waiting.warnings.len()), (Some(wait), 0));
+    // Either alone makes nobody wait, which is said.
+    for (alone, other) in [(iters, "ratio` is 0"), (ratio, "iters` is 0")] {
+        let off = scenario(MINIMAL, &["engine.name=tensorrt-llm", alone]);
+        let Server::Llm(server) = &off.system.server else { panic!("not an LLM server") };
+        assert_eq!(server.batcher.batch_wait, None);
+        assert!(off.warnings[0].contains(other), "{:?}", off.warnings);
+    }
 }
 
 #[test]

@@ -42,6 +42,11 @@ impl Options {
         }
     }
 
+    /// Whether TensorRT-LLM's attention data parallelism is on, be it over one GPU.
+    pub fn attention_dp(&self) -> bool {
+        self.attention_dp == Some(true)
+    }
+
     /// The ranks over `tp` = `tensor_parallel_size`. Problems are recorded; with one the layout is of no use.
     pub fn layout(
         &self,
@@ -59,7 +64,7 @@ impl Options {
             _ => Layout { attention_tp, ranks: Some(Ranks { count, sharing }) },
         };
         let is_sglang = matches!(defaults.scheduler, Scheduler::Sglang(_));
-        let is_tensorrt_llm = matches!(defaults.scheduler, Scheduler::TensorRtLlm { .. });
+        let is_tensorrt_llm = matches!(defaults.scheduler, Scheduler::TensorRtLlm(_));
         if self.dp_attention.is_some() && !is_sglang {
             refuse.foreign(&keys::ENABLE_DP_ATTENTION, "sglang's", "leave it out");
         }
@@ -83,19 +88,19 @@ impl Options {
                 alone
             }
             Scheduler::Sglang(_) => of(tp / self.size, self.size, Sharing::FeedForwardAndHead),
-            Scheduler::TensorRtLlm { .. } if self.size > 1 => {
+            Scheduler::TensorRtLlm(_) if self.size > 1 => {
                 let label = "`enable_attention_dp = true` makes every GPU of tensor_parallel_size a rank";
                 refuse.foreign(&keys::DATA_PARALLEL_SIZE, "vllm's and sglang's", label);
                 alone
             }
-            Scheduler::TensorRtLlm { .. } if self.attention_dp == Some(true) && !is_moe => {
+            Scheduler::TensorRtLlm(_) if self.attention_dp == Some(true) && !is_moe => {
                 let message =
                     format!("attention data parallelism of {}, a dense model, is not built", model.name);
                 refuse.one(&keys::ENABLE_ATTENTION_DP, message, "only for mixtures of experts");
                 alone
             }
-            Scheduler::TensorRtLlm { .. } if self.attention_dp == Some(true) => of(1, tp, Sharing::Experts),
-            Scheduler::TensorRtLlm { .. } => alone,
+            Scheduler::TensorRtLlm(_) if self.attention_dp == Some(true) => of(1, tp, Sharing::Experts),
+            Scheduler::TensorRtLlm(_) => alone,
         }
     }
 }
@@ -115,7 +120,7 @@ impl Layout {
         match scheduler {
             Scheduler::Vllm => RankPolicy::WaitingAndRunning,
             Scheduler::Sglang(_) => RankPolicy::RoundRobin,
-            Scheduler::TensorRtLlm { .. } => RankPolicy::PromptTokens,
+            Scheduler::TensorRtLlm(_) => RankPolicy::PromptTokens,
         }
     }
 
