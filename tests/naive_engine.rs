@@ -244,6 +244,18 @@ fn naive_equals_ranks() {
     }
 }
 
+/// The same where prompts of one rank wait for those of the others.
+#[test]
+fn naive_equals_ranks_with_balance() {
+    let mut costs = affine_costs();
+    costs.push(windowed_cost());
+    costs.push(StepCost::affine(1e-3, 1e-3).with_throttle(0.3));
+    for seed in 0..seeds(2_000) {
+        let scenario = Scenario::random_balance(seed, &costs);
+        assert_equal(seed, &scenario, &run_fast(&scenario));
+    }
+}
+
 /// One stage is no pipeline, and no drafts are no speculation: both engines of the product agree.
 #[test]
 fn staged_equals_fast() {
@@ -277,7 +289,7 @@ fn one_rank_equals_none() {
         let (one, router) = (run_fast(&scenario), RouterPolicy::LeastOutstanding);
         let fleet = run_fleet(&scenario, 3, router);
         scenario.server.data_parallel =
-            Some(DataParallel { ranks: 1, policy: RankPolicy::WaitingAndRunning });
+            Some(DataParallel { ranks: 1, policy: RankPolicy::WaitingAndRunning, balance: None });
         assert_eq!(run_fast(&scenario), one, "seed {seed}: {scenario:?}");
         assert!(run_fleet(&scenario, 3, router) == fleet, "seed {seed}: {scenario:?}");
     }

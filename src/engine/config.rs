@@ -42,6 +42,17 @@ pub struct LlmServer {
 pub struct DataParallel {
     pub ranks: u32,
     pub policy: RankPolicy,
+    pub balance: Option<PromptBalance>,
+}
+
+/// When TensorRT-LLM holds the prompts of all ranks back (`attention_dp_config` with `enable_balance`;
+/// `_balance_adp_requests` in pyexecutor/py_executor.py), so that none computes prompts while others only decode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PromptBalance {
+    /// Every so many steps without prompts on each rank, whoever has some computes them.
+    pub timeout_iters: u32,
+    /// Steps that wait for more once there are prompts on each.
+    pub batching_wait_iters: u32,
 }
 
 /// Which rank a request goes to, as the engines decide it inside.

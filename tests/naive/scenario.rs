@@ -2,8 +2,8 @@
 
 use knee::cost::{Pipeline, StepCost};
 use knee::engine::{
-    BatchWait, BatcherConfig, Batching, DataParallel, LlmServer, PrefillFirst, RankPolicy, SchedulingPolicy,
-    Speculation,
+    BatchWait, BatcherConfig, Batching, DataParallel, LlmServer, PrefillFirst, PromptBalance, RankPolicy,
+    SchedulingPolicy, Speculation,
 };
 use knee::kv::KvSpec;
 use knee::units::{SimSpan, SimTime, Tokens};
@@ -118,9 +118,25 @@ impl Scenario {
             // An engine that sorts its queue by prompts has no priorities.
             server.batcher.scheduling_policy = SchedulingPolicy::Fcfs;
         }
-        server.data_parallel = Some(DataParallel { ranks, policy });
+        server.data_parallel = Some(DataParallel { ranks, policy, balance: None });
         let per_token_s = rng.pick(&[0.0, 1e-3, 33.3e-6]);
         server.cost = server.cost.clone().with_shared_tokens(ranks, per_token_s);
+        scenario
+    }
+
+    /// Scenario number `seed` with TensorRT-LLM's ranks, of which prompts wait for each other's.
+    pub fn random_balance(seed: u64, costs: &[StepCost]) -> Self {
+        let mut scenario = Self::random_ranks(seed, costs);
+        let mut rng = SplitMix(!seed.rotate_left(32));
+        let server = &mut scenario.server;
+        server.batcher.batching = rng.pick(&[Batching::GuaranteedNoEvict, Batching::MaxUtilization]);
+        server.batcher.scheduling_policy = SchedulingPolicy::Fcfs;
+        let ranks = server.ranks();
+        let balance = Some(PromptBalance {
+            timeout_iters: rng.pick(&[0, 1, 2, 5, 20, 50]),
+            batching_wait_iters: rng.pick(&[0, 1, 3, 10]),
+        });
+        server.data_parallel = Some(DataParallel { ranks, policy: RankPolicy::PromptTokens, balance });
         scenario
     }
 

@@ -261,6 +261,26 @@ fn ranks_that_are_replicas_or_cannot_be() {
             format!("`engine.{key}` with `enable_attention_dp`, with which tensorrt-llm does not look at it");
         assert!(message.contains(&words), "{message}");
     }
+    let balance = "engine.attention_dp_config={ enable_balance = true }";
+    let config = |table: &str| format!("engine.attention_dp_config={table}");
+    for (sets, words) in [
+        (&[balance][..], "vllm has no option `attention_dp_config`: it is tensorrt-llm's"),
+        (&[adp[0], balance], "`engine.attention_dp_config.enable_balance` without ranks"),
+        (&[adp[0], adp[1], balance], "`enable_attention_dp = true` and several GPUs in tensor_parallel_size"),
+        (
+            &[adp[0], adp[1], adp[2], &config("{ timeout_iters = -1 }")],
+            "impossible value for `engine.attention_dp_config.timeout_iters`",
+        ),
+        (
+            &[adp[0], adp[1], adp[2], &config("{ batching_wait_iters = 0.5 }")],
+            "`engine.attention_dp_config.batching_wait_iters`",
+        ),
+        (&[adp[0], adp[1], adp[2], &config("{ balance = true }")], "unknown key"),
+        (&[adp[0], adp[1], adp[2], &config("true")], "expected a table"),
+    ] {
+        let message = moe(sets);
+        assert!(message.contains(words), "{words}: {message}");
+    }
     let off = ["model.name=qwen3-30b-a3b", "engine.batch_wait_timeout_iters=0"];
     scenario(MINIMAL, &[&adp[..], &off].concat());
     let large = ["model.name=deepseek-v3", "engine.data_parallel_size=2"];

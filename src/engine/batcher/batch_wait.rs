@@ -28,6 +28,9 @@ impl Batcher<'_> {
     /// Takes the prompts out of the step composed last, as if it had held only decodes: whoever was admitted
     /// for it returns to the head of the queue, and a prompt that was begun before keeps its place and blocks.
     pub fn hold_back(&mut self, plan: &mut StepPlan) {
+        if plan.chunks.is_empty() {
+            return;
+        }
         let decoding = plan.decoding();
         self.joining.clear();
         self.partial = NIL;

@@ -113,6 +113,7 @@ pub(super) fn read<'d>(
         data_parallel: layout.ranks.map(|Ranks { count, .. }| DataParallel {
             ranks: count,
             policy: Layout::policy(&serving.engine.scheduler),
+            balance: options.data_parallel.balance(),
         }),
     };
     Some((server, serving))
