@@ -157,6 +157,7 @@ fn one_replica(blocks: u32) -> System {
                 watermark_blocks: 0,
                 scheduling_policy: SchedulingPolicy::Fcfs,
                 async_scheduling: true,
+                batch_wait: None,
                 class_priority: vec![0],
             },
             kv: KvSpec { block_size: 16, blocks, state_blocks: 0, window: 0, window_blocks_per_token: 0.0 },

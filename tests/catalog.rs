@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use knee::catalog::{
-    Attention, Catalog, CatalogError, Dtype, ModelKind, Scheduler, Standing, Weights, age_months,
+    Attention, Catalog, CatalogError, Dtype, ModelKind, Scheduler, Standing, TensorRtLlmScheduler, Weights,
+    age_months,
 };
 use knee::cost::{MemoryInputs, StepCost, StepShape, memory_budget};
 
@@ -206,7 +207,7 @@ fn other_engines_have_their_own_defaults() {
     assert_eq!((newer.version.as_str(), newer.asked_version.as_deref()), ("0.5", Some("0.6")));
     let trt = catalog.engine("tensorrt-llm", None, &h100).unwrap();
     assert_eq!((trt.max_num_seqs, trt.max_num_batched_tokens, trt.block_size), (2048, 8192, 32));
-    assert_eq!(trt.scheduler, Scheduler::TensorRtLlm { max_utilization: false });
+    assert_eq!(trt.scheduler, Scheduler::TensorRtLlm(TensorRtLlmScheduler::default()));
     assert_eq!((trt.gpu_memory_utilization, trt.enable_chunked_prefill), (0.90, false));
 }
 

@@ -86,6 +86,7 @@ fn qwen3_14b_on_h100() -> System {
             watermark_blocks: 0,
             scheduling_policy: SchedulingPolicy::Fcfs,
             async_scheduling: engine.async_scheduling,
+            batch_wait: None,
             class_priority: vec![0],
         },
         kv: memory.to_kv_spec(),

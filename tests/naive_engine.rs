@@ -206,6 +206,18 @@ fn naive_equals_fast_over_long_outputs() {
     }
 }
 
+/// The same where prompts wait for a larger batch.
+#[test]
+fn naive_equals_fast_with_batch_wait() {
+    let mut costs = affine_costs();
+    costs.push(windowed_cost());
+    costs.push(StepCost::affine(1e-3, 1e-3).with_throttle(0.3));
+    for seed in 0..seeds(2_000) {
+        let scenario = Scenario::random_batch_wait(seed, &costs);
+        assert_equal(seed, &scenario, &run_fast(&scenario));
+    }
+}
+
 /// The same through pipeline stages and with speculation.
 #[test]
 fn naive_equals_staged() {
@@ -228,6 +240,18 @@ fn naive_equals_ranks() {
     costs.push(windowed_cost().with_throttle(0.15));
     for seed in 0..seeds(3_000) {
         let scenario = Scenario::random_ranks(seed, &costs);
+        assert_equal(seed, &scenario, &run_fast(&scenario));
+    }
+}
+
+/// The same where prompts of one rank wait for those of the others.
+#[test]
+fn naive_equals_ranks_with_balance() {
+    let mut costs = affine_costs();
+    costs.push(windowed_cost());
+    costs.push(StepCost::affine(1e-3, 1e-3).with_throttle(0.3));
+    for seed in 0..seeds(2_000) {
+        let scenario = Scenario::random_balance(seed, &costs);
         assert_equal(seed, &scenario, &run_fast(&scenario));
     }
 }
@@ -265,7 +289,7 @@ fn one_rank_equals_none() {
         let (one, router) = (run_fast(&scenario), RouterPolicy::LeastOutstanding);
         let fleet = run_fleet(&scenario, 3, router);
         scenario.server.data_parallel =
-            Some(DataParallel { ranks: 1, policy: RankPolicy::WaitingAndRunning });
+            Some(DataParallel { ranks: 1, policy: RankPolicy::WaitingAndRunning, balance: None });
         assert_eq!(run_fast(&scenario), one, "seed {seed}: {scenario:?}");
         assert!(run_fleet(&scenario, 3, router) == fleet, "seed {seed}: {scenario:?}");
     }
@@ -281,6 +305,7 @@ fn naive_fleet_equals_fast() {
         let scenario = match seed % 10 {
             9 => Scenario::random_long(seed, &costs),
             6..9 => Scenario::random_staged(seed, &costs),
+            4..6 => Scenario::random_batch_wait(seed, &costs),
             _ => Scenario::random(seed, &costs),
         };
         let replicas = 2 + (seed % 3) as u32;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::files::{File, GIB, gib_to_bytes};
-use super::scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve};
+use super::scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve, TensorRtLlmScheduler};
 use super::{CatalogError, Hardware};
 use crate::units::{Bytes, Tokens};
 
@@ -186,7 +186,7 @@ impl<'a> EngineTable<'a> {
             Some(sglang) => {
                 Scheduler::Sglang(SglangScheduler { retract_to_headroom: row.retract_to_headroom, ..sglang })
             }
-            None if self.table.tensorrt_llm => Scheduler::TensorRtLlm { max_utilization: false },
+            None if self.table.tensorrt_llm => Scheduler::TensorRtLlm(TensorRtLlmScheduler::default()),
             None => Scheduler::Vllm,
         };
         let gpu_memory_utilization = budget.reserve.map_or(row.gpu_memory_utilization, |reserve| {

@@ -28,7 +28,7 @@ pub use hardware::{AllReduce, Hardware, Kernels};
 pub use model::{Attention, LayerGroup, Mlp, Model, Parameters, WeightBytes};
 pub use price::{Price, age_months};
 pub use profile::{FitRecord, ModelKind, Profile, ProfileValues, Standing, Weights};
-pub use scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve};
+pub use scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve, TensorRtLlmScheduler};
 
 use toml::de::DeValue;
 

@@ -13,10 +13,18 @@ pub enum Scheduler {
     /// vLLM V1.
     Vllm,
     Sglang(SglangScheduler),
-    /// TensorRT-LLM with the capacity policy GUARANTEED_NO_EVICT or MAX_UTILIZATION.
-    TensorRtLlm {
-        max_utilization: bool,
-    },
+    TensorRtLlm(TensorRtLlmScheduler),
+}
+
+/// TensorRT-LLM's options, in its own names. All are off unless a scenario says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TensorRtLlmScheduler {
+    /// The capacity policy MAX_UTILIZATION; else GUARANTEED_NO_EVICT.
+    pub max_utilization: bool,
+    /// Steps in which prompts are held back at most while others decode.
+    pub batch_wait_timeout_iters: u32,
+    /// Share of the token budget from which on they are not.
+    pub batch_wait_max_tokens_ratio: f64,
 }
 
 /// SGLang's admission and retraction, in its own names.

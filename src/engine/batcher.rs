@@ -10,6 +10,8 @@
 //! budget exceeds the decodes (which `max_num_seqs <= max_num_batched_tokens` guarantees) goes on.
 
 mod ahead;
+mod batch_wait;
+mod plan;
 mod prefill_first;
 mod static_batch;
 
@@ -17,64 +19,11 @@ use super::cohort::Cohort;
 use super::config::{BatcherConfig, Batching, SchedulingPolicy};
 use super::sequence::{NIL, Pool, RunningList, Sequence, Slot, State, final_context};
 use super::waiting::WaitingQueue;
-use crate::cost::StepShape;
 use crate::kv::KvSpec;
 use crate::units::{Blocks, SimSpan, SimTime, Tokens};
 use crate::workload::Request;
 
-/// What a composed step holds beyond the decode cohort, which is implicit.
-#[derive(Clone, Debug, Default)]
-pub(super) struct StepPlan {
-    pub shape: StepShape,
-    /// Sequences with a prefill chunk in this step.
-    pub chunks: Vec<Slot>,
-    /// Of these, the ones whose chunk is the last of their prefill: they sample a token.
-    pub sampled: Vec<Slot>,
-    /// Decoding sequences that sat out the step before: their gap is their own.
-    pub late: Vec<Slot>,
-    /// Decoding sequences by class without the late ones, and how many emit in all.
-    pub steady_decodes: Vec<u32>,
-    pub prefill_tokens: u32,
-    /// Prefill first: whether the step decodes, and decoding sequences by class that stood still while
-    /// prompts ran; they are not among the steady ones.
-    pub decodes: bool,
-    pub stalled_decodes: Vec<u32>,
-    /// Tokens that leave the replica when the step ends.
-    pub emitted: u32,
-}
-
-impl StepPlan {
-    pub fn is_empty(&self) -> bool {
-        self.shape.sequences == 0
-    }
-
-    fn clear(&mut self) {
-        self.shape = StepShape::default();
-        self.chunks.clear();
-        self.sampled.clear();
-        self.late.clear();
-        self.prefill_tokens = 0;
-        self.decodes = false;
-        self.stalled_decodes.clear();
-    }
-
-    /// Sets how many tokens leave the replica when the step ends.
-    fn count_emitted(&mut self) {
-        let grouped = self.steady_decodes.iter().chain(&self.stalled_decodes).sum::<u32>();
-        self.emitted = grouped + self.late.len() as u32 + self.sampled.len() as u32;
-    }
-
-    /// Makes it another step of the same decoding sequences.
-    pub fn set_contexts(&mut self, (context, window_context): (u64, u64)) {
-        self.shape.decode_context = context;
-        self.shape.decode_window_context = window_context;
-    }
-
-    /// Whether it holds the decode cohort and nothing else.
-    pub fn only_decodes(&self) -> bool {
-        !self.is_empty() && self.chunks.is_empty() && self.late.is_empty()
-    }
-}
+pub(super) use plan::StepPlan;
 
 /// Receives what the outputs of a step bring.
 pub(super) trait Outputs {
@@ -110,6 +59,8 @@ pub(super) struct Batcher<'a> {
     batch_quota: u32,
     unfinished: u32,
     prefill_first: prefill_first::Memory,
+    /// Steps since prompts last ran whose prompts were held back.
+    held_steps: u32,
     /// Requests have come since the last composition.
     unseen: bool,
     arrivals: u64,
@@ -140,6 +91,7 @@ impl<'a> Batcher<'a> {
             preempted: Vec::new(),
             batch_quota: 0,
             unfinished: 0,
+            held_steps: 0,
             unseen: false,
             arrivals: 0,
             admissions: 0,
@@ -254,6 +206,9 @@ impl<'a> Batcher<'a> {
             }
         }
         self.add_decodes(plan, &postponed_before);
+        if self.waits_for_a_larger_batch(plan) {
+            self.hold_back(plan);
+        }
         if !self.config.pipelined() {
             self.date_leavers(now);
         }
@@ -276,7 +231,8 @@ impl<'a> Batcher<'a> {
         let nobody = [&self.joining, &self.finishing, &self.leavers, &self.postponed, &self.preempted]
             .iter()
             .all(|list| list.is_empty());
-        nobody && !self.unseen && self.partial == NIL && self.config.batching == Batching::Continuous
+        let continuous = self.config.batching == Batching::Continuous && self.config.batch_wait.is_none();
+        nobody && !self.unseen && self.partial == NIL && continuous
     }
 
     /// Nobody completes with the step composed last, and there are blocks for the next.
@@ -471,11 +427,10 @@ impl<'a> Batcher<'a> {
             }
             // The gate looks at the whole prompt, yet only the chunk's blocks are taken: several
             // admissions can pass against the same free blocks, as they do in vLLM.
-            let (gate, taken) = match self.config.batching {
-                Batching::GuaranteedNoEvict => (sequence.final_context(), sequence.final_context()),
-                Batching::MaxUtilization => (sequence.known, sequence.known),
-                _ if self.config.full_prompt_gate => (sequence.known, chunk),
-                _ => (chunk, chunk),
+            let taken = self.taken(sequence, chunk);
+            let gate = match self.config.batching {
+                Batching::Continuous if self.config.full_prompt_gate => sequence.known,
+                _ => taken,
             };
             let watermark = if self.running.len > 0 { self.config.watermark_blocks } else { 0 };
             let fixed = sequence.fixed_blocks;
@@ -485,6 +440,15 @@ impl<'a> Batcher<'a> {
             self.free_blocks -= fixed + self.kv.blocks_for(taken);
             self.start(plan, chunk);
             budget -= chunk;
+        }
+    }
+
+    /// Tokens whose blocks a sequence takes when it is admitted with a first chunk.
+    fn taken(&self, sequence: &Sequence, chunk: Tokens) -> Tokens {
+        match self.config.batching {
+            Batching::GuaranteedNoEvict => sequence.final_context(),
+            Batching::MaxUtilization => sequence.known,
+            _ => chunk,
         }
     }
 

@@ -42,6 +42,17 @@ pub struct LlmServer {
 pub struct DataParallel {
     pub ranks: u32,
     pub policy: RankPolicy,
+    pub balance: Option<PromptBalance>,
+}
+
+/// When TensorRT-LLM holds the prompts of all ranks back (`attention_dp_config` with `enable_balance`;
+/// `_balance_adp_requests` in pyexecutor/py_executor.py), so that none computes prompts while others only decode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PromptBalance {
+    /// Every so many steps without prompts on each rank, whoever has some computes them.
+    pub timeout_iters: u32,
+    /// Steps that wait for more once there are prompts on each.
+    pub batching_wait_iters: u32,
 }
 
 /// Which rank a request goes to, as the engines decide it inside.
@@ -155,6 +166,8 @@ pub struct BatcherConfig {
     pub scheduling_policy: SchedulingPolicy,
     /// Pipelined scheduling: step k + 1 is composed when step k starts.
     pub async_scheduling: bool,
+    /// TensorRT-LLM without data-parallel ranks: prompts wait until more of them can be computed together.
+    pub batch_wait: Option<BatchWait>,
     /// Priority of each class, smaller first.
     pub class_priority: Vec<i32>,
 }
@@ -165,6 +178,17 @@ impl BatcherConfig {
     pub fn pipelined(&self) -> bool {
         self.async_scheduling && self.batching != Batching::Static
     }
+}
+
+/// When TensorRT-LLM's PyTorch backend holds prompts back (`_waiting_requests` in pyexecutor/py_executor.py): in a
+/// step that would have prompts and decodes, as long as it has held them back in fewer steps than
+/// `timeout_iters` since they last ran, and the step has too few tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BatchWait {
+    pub timeout_iters: u32,
+    /// Of `max_num_batched_tokens`: enough tokens to go on with. Prompts count whole, also those that are cut (as
+    /// up to 1.2; what follows 1.2 counts the tokens of the step).
+    pub max_tokens_ratio: f64,
 }
 
 /// Who joins a step, and which KV blocks a request takes when it is admitted.

@@ -10,6 +10,7 @@
 //! What is told of a step is the sum over ranks.
 
 mod balance;
+mod prompt_wait;
 
 use super::batcher::{Batcher, StepPlan};
 use super::config::LlmServer;
@@ -20,6 +21,7 @@ use crate::units::SimTime;
 use crate::workload::Request;
 
 use balance::Balancer;
+use prompt_wait::PromptWait;
 
 /// One rank: its scheduler, and its parts of the step in flight and, if pipelined, of the one composed behind
 /// it, which take turns.
@@ -38,6 +40,7 @@ pub(super) struct LockStep<'a> {
     server: &'a LlmServer,
     ranks: Vec<Rank<'a>>,
     balancer: Balancer,
+    prompt_wait: Option<PromptWait>,
     clock: Clock,
     pipelined: bool,
     /// Which of the ranks' plans is in flight.
@@ -71,6 +74,7 @@ impl<'a> LockStep<'a> {
             server,
             ranks: (0..parallel.ranks).map(rank).collect(),
             balancer: Balancer::new(parallel),
+            prompt_wait: parallel.balance.map(PromptWait::new),
             clock: Clock::new(&server.cost),
             pipelined: server.batcher.pipelined(),
             current: 0,
@@ -209,12 +213,18 @@ impl<'a> LockStep<'a> {
 
     /// Every rank composes its part of a step into its plan number `at`.
     fn compose(&mut self, now: SimTime, at: usize, observer: &mut impl Observer) {
-        self.balancer.distribute(&mut self.ranks, self.server.batcher.max_num_seqs);
+        let max_num_seqs = self.server.batcher.max_num_seqs;
+        self.balancer.distribute(&mut self.ranks, max_num_seqs);
         for rank in &mut self.ranks {
             rank.batcher.compose(now, &mut rank.plans[at]);
             for &slot in &rank.batcher.preempted {
                 observer.preempted(now, self.id, rank.batcher.pool[slot].request.class);
             }
+        }
+        if let Some(wait) = &mut self.prompt_wait
+            && wait.holds_back(&self.ranks, at, max_num_seqs)
+        {
+            self.ranks.iter_mut().for_each(|rank| rank.batcher.hold_back(&mut rank.plans[at]));
         }
     }
 

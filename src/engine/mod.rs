@@ -20,8 +20,8 @@ mod synthetic;
 mod waiting;
 
 pub use config::{
-    BatcherConfig, Batching, DataParallel, LlmServer, PrefillFirst, RankPolicy, RouterPolicy,
-    SchedulingPolicy, Server, SyntheticServer, System,
+    BatchWait, BatcherConfig, Batching, DataParallel, LlmServer, PrefillFirst, PromptBalance, RankPolicy,
+    RouterPolicy, SchedulingPolicy, Server, SyntheticServer, System,
 };
 pub use observer::{Finished, Observer, QuietStep, Rejection, Step, Stretch};
 pub use run::{Client, EngineError, RunEnd, RunUntil, run};

@@ -280,10 +280,19 @@ table! { engine, ENGINE, "engine":
     SCHEDULER_RECV_INTERVAL = "scheduler_recv_interval", Kind::Integer { min: 1, max: 1000 }, Depends("sglang: 1"), "sglang only: decode steps between two looks at new requests";
     ENABLE_MIXED_CHUNK = "enable_mixed_chunk", Kind::Boolean, Depends("sglang: false"), "sglang only: decodes in prompt steps (only false is built)";
     CAPACITY_SCHEDULER_POLICY = "capacity_scheduler_policy", Kind::Choice(&["GUARANTEED_NO_EVICT", "MAX_UTILIZATION"]), Depends("tensorrt-llm: GUARANTEED_NO_EVICT"), "tensorrt-llm only: whether a request is admitted with room for its whole output or its prompt";
+    ATTENTION_DP_CONFIG = "attention_dp_config", Kind::Table(&attention_dp_config::ATTENTION_DP_CONFIG), Depends("none"), "tensorrt-llm only: when the ranks of enable_attention_dp compute prompts";
+    BATCH_WAIT_TIMEOUT_ITERS = "batch_wait_timeout_iters", Kind::Integer { min: 0, max: 1_000_000 }, Depends("tensorrt-llm: 0"), "tensorrt-llm only: steps for which prompts wait at most, while others decode, to be computed together; 0: none";
+    BATCH_WAIT_MAX_TOKENS_RATIO = "batch_wait_max_tokens_ratio", Kind::Number(UP_TO_ONE), Depends("tensorrt-llm: 0"), "tensorrt-llm only: share of max_num_batched_tokens that ends that wait when prompts and decodes of a step reach it; 0: none";
     SPECULATIVE_CONFIG = "speculative_config", Kind::Table(&speculative_config::SPECULATIVE_CONFIG), Depends("none"), "vllm only: speculative decoding by acceptance length";
     ENFORCE_EAGER = "enforce_eager", Kind::Boolean, Depends("vllm: false"), "vllm only: no CUDA graphs; every step takes at least as long as launching its kernels";
     MAX_CUDAGRAPH_CAPTURE_SIZE = "max_cudagraph_capture_size", COUNT, Depends("vllm: 2 x max_num_seqs, at most 512"), "vllm only: largest decode batch that a CUDA graph holds, in tokens";
     BATCHING = "batching", Kind::Choice(&["continuous", "static"]), Fallback::Text("continuous"), "whether a batch changes at every step or runs to its longest member";
+}
+
+table! { attention_dp_config, ATTENTION_DP_CONFIG, "engine.attention_dp_config":
+    ENABLE_BALANCE = "enable_balance", Kind::Boolean, Depends("false"), "while all ranks decode, prompts wait until each has some";
+    TIMEOUT_ITERS = "timeout_iters", Kind::Integer { min: 0, max: 1_000_000 }, Fallback::Integer(50), "with enable_balance: every so many steps without prompts on each rank, those that are there run";
+    BATCHING_WAIT_ITERS = "batching_wait_iters", Kind::Integer { min: 0, max: 1_000_000 }, Fallback::Integer(10), "with enable_balance: steps for which prompts wait for more once each rank has some";
 }
 
 table! { speculative_config, SPECULATIVE_CONFIG, "engine.speculative_config":

@@ -56,7 +56,7 @@ impl Serving {
     pub fn ranks_sharing_limits(&self) -> u32 {
         match self.engine.scheduler {
             Scheduler::Sglang(_) => self.ranks(),
-            Scheduler::Vllm | Scheduler::TensorRtLlm { .. } => 1,
+            Scheduler::Vllm | Scheduler::TensorRtLlm(_) => 1,
         }
     }
 

@@ -21,6 +21,7 @@ pub(super) fn batcher() -> BatcherConfig {
         watermark_blocks: 0,
         scheduling_policy: SchedulingPolicy::Fcfs,
         async_scheduling: true,
+        batch_wait: None,
         class_priority: vec![0, 1],
     }
 }

@@ -1,10 +1,10 @@
 //! Timelines worked out by hand for the other engines' policies. A step takes 10 ms and 1 ms per token.
 
-use knee::engine::{BatcherConfig, Batching, PrefillFirst};
+use knee::engine::{BatchWait, BatcherConfig, Batching, PrefillFirst};
 use knee::units::Blocks;
 
-use super::Outcome;
 use super::by_hand::{batcher, gaps_ms, lives, open, pool, run, step_tokens};
+use super::{Outcome, Scenario, affine_costs};
 
 fn policy(new_token_ratio: f64) -> PrefillFirst {
     PrefillFirst {
@@ -53,6 +53,79 @@ fn max_utilization_takes_the_prompts_blocks_at_once() {
     assert_eq!(step_tokens(&outcome), [4, 4, 1]);
     assert_eq!(blocks_used(&outcome), [6, 9, 3]);
     assert_eq!(lives(&outcome), [(0, 0, 28, 28, 0), (1, 14, 39, 39, 0)]);
+}
+
+fn no_evict(timeout_iters: u32, max_tokens_ratio: f64) -> BatcherConfig {
+    let batch_wait = Some(BatchWait { timeout_iters, max_tokens_ratio });
+    let batching = Batching::GuaranteedNoEvict;
+    BatcherConfig { batching, batch_wait, async_scheduling: false, ..batcher() }
+}
+
+/// Prompts wait while others decode for up to three steps or until a step has 10 of 100 tokens. B, there at 13,
+/// would make it 5: its prompt waits until 46, and takes no block before. C's 8 make 10 with A and B and run at
+/// once, and so does D, with nobody to decode. Composed one ahead, B is first seen a step later.
+#[test]
+fn prompts_wait_for_a_larger_batch() {
+    let load = || open(&[(0, 3, 8, 0), (5, 4, 2, 0), (60, 8, 1, 0), (200, 2, 1, 0)]);
+    let outcome = run(&no_evict(3, 0.1), pool(40), 0, load());
+    assert_eq!(step_tokens(&outcome), [3, 1, 1, 1, 5, 10, 1, 1, 2]);
+    let expected = [(1, 46, 61, 81, 0), (2, 61, 81, 81, 0), (0, 0, 13, 103, 0), (3, 200, 212, 212, 0)];
+    assert_eq!(lives(&outcome), expected);
+    assert_eq!(blocks_used(&outcome), [10, 10, 10, 10, 15, 23, 10, 10, 2]);
+    let waiting: Vec<u32> = outcome.steps.iter().map(|step| step.waiting).collect();
+    assert_eq!(waiting, [0, 1, 1, 1, 0, 0, 0, 0, 0]);
+
+    let pipelined = run(&BatcherConfig { async_scheduling: true, ..no_evict(3, 0.1) }, pool(40), 0, load());
+    assert_eq!(lives(&pipelined)[0], (1, 57, 72, 84, 0));
+}
+
+/// 2 of B's 5 prompt tokens are computed when the rest waits for a step, with blocks and seat as they are. Whole
+/// prompts count: with A's decode 6 tokens, which is enough at 60 % of 10 though only 4 would be computed.
+#[test]
+fn a_begun_prompt_waits_too_and_counts_whole() {
+    for (ratio, tokens) in [(1.0, [10, 1, 4, 1]), (0.6, [10, 4, 1, 1])] {
+        let batcher = BatcherConfig { max_num_batched_tokens: 10, ..no_evict(1, ratio) };
+        let outcome = run(&batcher, pool(40), 0, open(&[(0, 8, 4, 0), (0, 5, 1, 0)]));
+        assert_eq!(step_tokens(&outcome), tokens, "{ratio}");
+        assert_eq!(blocks_used(&outcome)[..2], [16, 16]);
+    }
+}
+
+/// The count of held steps stands while nobody decodes: A is done at 24 with B held once, B runs at once from then on,
+/// so that C is held once only.
+#[test]
+fn the_count_of_held_steps_goes_back_only_where_prompts_meet_decodes() {
+    let load = open(&[(0, 3, 2, 0), (5, 4, 6, 0), (30, 2, 1, 0)]);
+    let outcome = run(&no_evict(2, 1.0), pool(40), 0, load);
+    assert_eq!(step_tokens(&outcome), [3, 1, 4, 1, 3, 1, 1, 1]);
+    assert_eq!(lives(&outcome), [(0, 0, 13, 24, 0), (2, 49, 62, 62, 0), (1, 24, 38, 95, 0)]);
+}
+
+/// The wait changes many runs, of both capacity policies, pipelined or not, with chunks or without.
+#[test]
+fn random_scenarios_with_batch_wait_reach_every_corner() {
+    let (mut waited, mut no_evict, mut pipelined, mut chunked, mut paused) = (0, 0, 0, 0, 0);
+    for seed in 0..1_000 {
+        let scenario = Scenario::random_batch_wait(seed, &affine_costs());
+        let mut at_once = scenario.clone();
+        let batcher = &mut at_once.server.batcher;
+        batcher.batch_wait = None;
+        let outcome = scenario.simulate();
+        if outcome == at_once.simulate() {
+            continue;
+        }
+        let batcher = &scenario.server.batcher;
+        waited += 1;
+        no_evict += u32::from(batcher.batching == Batching::GuaranteedNoEvict);
+        pipelined += u32::from(batcher.async_scheduling);
+        chunked += u32::from(batcher.enable_chunked_prefill);
+        paused += u32::from(outcome.finished.iter().any(|r| r.preemptions > 0));
+    }
+    for (reached, at_least) in
+        [(waited, 250), (no_evict, 100), (pipelined, 100), (chunked, 100), (paused, 20)]
+    {
+        assert!(reached >= at_least, "{reached} scenarios, wanted {at_least}");
+    }
 }
 
 /// B's prompt has a step to itself from 13 to 25, in which A stands still: its second token comes 24 ms

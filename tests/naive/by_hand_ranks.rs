@@ -2,7 +2,7 @@
 //! ms on it, and as long as on the slowest on all.
 
 use knee::cost::StepCost;
-use knee::engine::{BatcherConfig, DataParallel, LlmServer, RankPolicy};
+use knee::engine::{BatcherConfig, Batching, DataParallel, LlmServer, PromptBalance, RankPolicy};
 use knee::kv::KvSpec;
 use knee::units::SimSpan;
 
@@ -10,8 +10,18 @@ use super::by_hand::{batcher, gaps_ms, lives, open, pool, step_tokens};
 use super::{Load, Outcome, Scenario, affine_costs, simulate};
 
 fn two_ranks(batcher: BatcherConfig, kv: KvSpec, policy: RankPolicy, load: Load) -> Outcome {
+    with_balance(batcher, kv, policy, None, load)
+}
+
+fn with_balance(
+    batcher: BatcherConfig,
+    kv: KvSpec,
+    policy: RankPolicy,
+    balance: Option<PromptBalance>,
+    load: Load,
+) -> Outcome {
     let cost = StepCost::affine(0.010, 0.001).with_shared_tokens(2, 0.001);
-    let data_parallel = Some(DataParallel { ranks: 2, policy });
+    let data_parallel = Some(DataParallel { ranks: 2, policy, balance });
     let (front_end, pipeline, speculation) = (SimSpan::ZERO, None, None);
     simulate(&LlmServer { batcher, kv, cost, front_end, pipeline, speculation, data_parallel }, load)
 }
@@ -107,6 +117,59 @@ fn tensorrt_llm_keeps_a_common_queue() {
     assert_eq!(lives(&outcome), [(0, 0, 22, 35, 0), (2, 35, 52, 52, 0), (1, 0, 22, 64, 0)]);
     let waiting: Vec<u32> = outcome.steps.iter().map(|step| step.waiting).collect();
     assert_eq!(waiting, [1, 1, 0, 0]);
+}
+
+/// A and B decode on the first and second rank from 21 on, in steps of 10 + 1 + 2, of which every third (at 47, 86)
+/// would let prompts of one rank alone run. So C's, on the second from 73 on, waits until 86: 10 + 6 + 7. D and E, at
+/// 110, are on both at 122 and run at once, 10 + 3 + 6, or wait once more for others to come.
+#[test]
+fn tensorrt_llm_waits_for_prompts_on_all_ranks() {
+    let batcher = BatcherConfig { batching: Batching::GuaranteedNoEvict, ..sync() };
+    let load = || open(&[(0, 4, 12, 0), (0, 3, 12, 0), (65, 5, 1, 0), (110, 2, 1, 0), (110, 2, 1, 0)]);
+    for (batching_wait_iters, from, to) in [(0, 122, 141), (1, 135, 154)] {
+        let balance = Some(PromptBalance { timeout_iters: 3, batching_wait_iters });
+        let outcome = with_balance(batcher.clone(), pool(40), RankPolicy::PromptTokens, balance, load());
+        let expected = [(2, 86, 109, 109, 0), (4, from, to, to, 0), (3, from, to, to, 0)];
+        assert_eq!(lives(&outcome)[..3], expected);
+        assert_eq!(step_tokens(&outcome)[..8], [7, 2, 2, 2, 2, 2, 7, 2]);
+        assert_eq!((outcome.steps[5].waiting, outcome.steps[6].waiting), (1, 0));
+    }
+}
+
+/// C, on B's rank, waits from 38 on. At 51 A is done and leaves its rank idle, which decodes a dummy and so lets C
+/// wait on until the fifth step after the prompts, at 75: 10 + 3 + 3.
+#[test]
+fn an_idle_rank_decodes_a_dummy() {
+    let batcher = BatcherConfig { batching: Batching::GuaranteedNoEvict, ..sync() };
+    let balance = Some(PromptBalance { timeout_iters: 5, batching_wait_iters: 0 });
+    let load = open(&[(0, 6, 3, 0), (0, 3, 10, 0), (30, 2, 1, 0)]);
+    let outcome = with_balance(batcher, pool(40), RankPolicy::PromptTokens, balance, load);
+    assert_eq!(lives(&outcome)[..2], [(0, 0, 25, 51, 0), (2, 75, 91, 91, 0)]);
+    assert_eq!(step_tokens(&outcome)[..6], [9, 2, 2, 1, 1, 3]);
+}
+
+/// The wait changes many runs, pipelined or not, with pauses, and with ranks that have nothing.
+#[test]
+fn random_scenarios_with_balance_reach_every_corner() {
+    let (mut waited, mut pipelined, mut paused, mut idle) = (0, 0, 0, 0);
+    for seed in 0..1_000 {
+        let scenario = Scenario::random_balance(seed, &affine_costs());
+        let mut at_once = scenario.clone();
+        let ranks = scenario.server.ranks();
+        at_once.server.data_parallel =
+            Some(DataParallel { ranks, policy: RankPolicy::PromptTokens, balance: None });
+        let outcome = scenario.simulate();
+        if outcome == at_once.simulate() {
+            continue;
+        }
+        waited += 1;
+        pipelined += u32::from(scenario.server.batcher.async_scheduling);
+        paused += u32::from(outcome.finished.iter().any(|r| r.preemptions > 0));
+        idle += u32::from(outcome.steps.iter().any(|s| s.shape.sequences < ranks));
+    }
+    for (reached, at_least) in [(waited, 300), (pipelined, 100), (paused, 20), (idle, 100)] {
+        assert!(reached >= at_least, "{reached} scenarios, wanted {at_least}");
+    }
 }
 
 /// The unusual paths are taken, and often.

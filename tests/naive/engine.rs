@@ -37,6 +37,8 @@ pub struct Engine<'a> {
     started: Vec<(SimTime, u32)>,
     /// Members that the static batch may still admit.
     quota: u32,
+    /// Steps in a row whose prompts were held back.
+    wait_iters: u32,
     /// Prefill first: the estimate of how much of its remaining output a running request will still need,
     /// whether admission has been given up for now, and whether anything completed since the last decode.
     ratio: f64,
@@ -135,6 +137,7 @@ impl<'a> Engine<'a> {
             started: Vec::new(),
             on_chip: server.cost.scaled(layers),
             quota: 0,
+            wait_iters: 0,
             ratio: match batcher.batching {
                 Batching::PrefillFirst(policy) => policy.init_new_token_ratio,
                 _ => 0.0,

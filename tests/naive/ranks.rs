@@ -10,7 +10,10 @@ use knee::units::{SimTime, Tokens};
 use knee::workload::Request;
 
 use super::client::Client;
-use super::engine::{Engine, compose::Plan};
+use super::engine::{
+    Engine,
+    compose::{Kind, Plan},
+};
 use super::{Load, Outcome, StepRecord};
 
 /// Between two publications of how many requests wait and run on each rank.
@@ -33,6 +36,9 @@ struct Ranks<'a> {
     publication: u64,
     /// In no rank yet.
     queue: Vec<Request>,
+    /// TensorRT-LLM's `adp_ctx_waiting_iters_count` and `adp_ctx_batching_wait_iters_count`.
+    waiting_iters: u32,
+    batching_iters: u32,
     outcome: Outcome,
 }
 
@@ -72,6 +78,8 @@ impl<'a> Ranks<'a> {
             known: vec![(0, 0); parallel.ranks as usize],
             publication: 0,
             queue: Vec::new(),
+            waiting_iters: 0,
+            batching_iters: 0,
             outcome: Outcome::default(),
         }
     }
@@ -143,7 +151,10 @@ impl<'a> Ranks<'a> {
             let preempted =
                 |engines: &[Engine<'_>]| -> u64 { engines.iter().map(|e| e.outcome.preemptions).sum() };
             let before = preempted(&self.engines);
-            let plans: Vec<Plan> = self.engines.iter_mut().map(Engine::compose).collect();
+            let mut plans: Vec<Plan> = self.engines.iter_mut().map(Engine::compose).collect();
+            if self.prompts_wait(&plans) {
+                self.engines.iter_mut().zip(&mut plans).for_each(|(engine, plan)| engine.hold_back(plan));
+            }
             if plans.iter().any(|plan| !plan.is_empty()) {
                 self.start(plans, now);
             } else if !self.steps.is_empty() {
@@ -154,6 +165,44 @@ impl<'a> Ranks<'a> {
                 return;
             }
         }
+    }
+
+    /// TensorRT-LLM's `_balance_adp_requests`: whether the prompts of a step wait on all ranks. A rank without
+    /// requests decodes a dummy as long as another has some; when none has, no step is asked for.
+    fn prompts_wait(&mut self, plans: &[Plan]) -> bool {
+        let Some(balance) = self.parallel.balance else { return false };
+        let unfinished =
+            |engine: &Engine<'_>| engine.sequences.iter().any(|s| s.emitted < s.request.output_tokens);
+        let busy: Vec<bool> = self.engines.iter().map(unfinished).collect();
+        if !busy.contains(&true) {
+            return false;
+        }
+        let (mut decodes, mut prompts) = (Vec::new(), Vec::new());
+        for (plan, &busy) in plans.iter().zip(&busy) {
+            let decoding = plan.rows.iter().filter(|row| row.kind == Kind::Decode).count();
+            decodes.push(if busy { decoding } else { 1 });
+            prompts.push(plan.rows.len() - decoding);
+        }
+        let seats = self.server.batcher.max_num_seqs as usize;
+        let all_decode = decodes.iter().all(|&count| count > 0);
+        if decodes.iter().all(|&count| count < seats) && prompts.iter().all(|&count| count > 0) {
+            self.waiting_iters = 0;
+            if !all_decode {
+                return false;
+            }
+            if self.batching_iters < balance.batching_wait_iters {
+                self.batching_iters += 1;
+                return true;
+            }
+            self.batching_iters = 0;
+            return false;
+        }
+        self.waiting_iters += 1;
+        if self.waiting_iters >= balance.timeout_iters || !all_decode {
+            self.waiting_iters = 0;
+            return false;
+        }
+        true
     }
 
     fn start(&mut self, plans: Vec<Plan>, now: SimTime) {

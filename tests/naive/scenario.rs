@@ -2,7 +2,8 @@
 
 use knee::cost::{Pipeline, StepCost};
 use knee::engine::{
-    BatcherConfig, Batching, DataParallel, LlmServer, PrefillFirst, RankPolicy, SchedulingPolicy, Speculation,
+    BatchWait, BatcherConfig, Batching, DataParallel, LlmServer, PrefillFirst, PromptBalance, RankPolicy,
+    SchedulingPolicy, Speculation,
 };
 use knee::kv::KvSpec;
 use knee::units::{SimSpan, SimTime, Tokens};
@@ -86,6 +87,21 @@ impl Scenario {
         scenario
     }
 
+    /// Scenario number `seed` under TensorRT-LLM's batching, with prompts that wait for others.
+    pub fn random_batch_wait(seed: u64, costs: &[StepCost]) -> Self {
+        let longest = &[(8, 4), (60, 12), (20, 60), (400, 25), (6, 90), (30, 30)];
+        let mut scenario = Self::with(seed, costs, longest, 90);
+        let mut rng = SplitMix(!seed);
+        let batcher = &mut scenario.server.batcher;
+        batcher.batching = rng.pick(&[Batching::GuaranteedNoEvict, Batching::MaxUtilization]);
+        batcher.scheduling_policy = SchedulingPolicy::Fcfs;
+        batcher.batch_wait = Some(BatchWait {
+            timeout_iters: rng.pick(&[0, 1, 2, 5, 20, 1000]),
+            max_tokens_ratio: rng.pick(&[0.0, 0.02, 0.1, 0.5, 0.9, 1.0]),
+        });
+        scenario
+    }
+
     /// Scenario number `seed` with data-parallel ranks, under any batching but the static one.
     pub fn random_ranks(seed: u64, costs: &[StepCost]) -> Self {
         let longest = &[(8, 4), (60, 12), (20, 60), (400, 25), (1, 40), (6, 90)];
@@ -102,9 +118,25 @@ impl Scenario {
             // An engine that sorts its queue by prompts has no priorities.
             server.batcher.scheduling_policy = SchedulingPolicy::Fcfs;
         }
-        server.data_parallel = Some(DataParallel { ranks, policy });
+        server.data_parallel = Some(DataParallel { ranks, policy, balance: None });
         let per_token_s = rng.pick(&[0.0, 1e-3, 33.3e-6]);
         server.cost = server.cost.clone().with_shared_tokens(ranks, per_token_s);
+        scenario
+    }
+
+    /// Scenario number `seed` with TensorRT-LLM's ranks, of which prompts wait for each other's.
+    pub fn random_balance(seed: u64, costs: &[StepCost]) -> Self {
+        let mut scenario = Self::random_ranks(seed, costs);
+        let mut rng = SplitMix(!seed.rotate_left(32));
+        let server = &mut scenario.server;
+        server.batcher.batching = rng.pick(&[Batching::GuaranteedNoEvict, Batching::MaxUtilization]);
+        server.batcher.scheduling_policy = SchedulingPolicy::Fcfs;
+        let ranks = server.ranks();
+        let balance = Some(PromptBalance {
+            timeout_iters: rng.pick(&[0, 1, 2, 5, 20, 50]),
+            batching_wait_iters: rng.pick(&[0, 1, 3, 10]),
+        });
+        server.data_parallel = Some(DataParallel { ranks, policy: RankPolicy::PromptTokens, balance });
         scenario
     }
 
@@ -198,6 +230,7 @@ impl SplitMix {
                 _ => SchedulingPolicy::Fcfs,
             },
             async_scheduling: self.one_in(2),
+            batch_wait: None,
             class_priority: (0..classes).map(|_| self.range(0, 5) as i32 - 2).collect(),
         }
     }

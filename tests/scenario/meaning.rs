@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use knee::catalog::{Catalog, Dtype};
 use knee::cost::Graphs;
-use knee::engine::{Batching, DataParallel, RankPolicy, RouterPolicy, SchedulingPolicy, Server};
+use knee::engine::{BatchWait, Batching, DataParallel, RankPolicy, RouterPolicy, SchedulingPolicy, Server};
 use knee::metrics::RunMode;
 use knee::scenario::{Document, RunLength, Warmup};
 use knee::workload::{Arrivals, Distribution, Lengths, Metric, Statistic};
@@ -94,7 +94,7 @@ fn data_parallel_ranks_reach_the_engine() {
     let (server, plain) = of(&["engine.tensor_parallel_size=8", "engine.data_parallel_size=1"]);
     assert_eq!((server.data_parallel, plain.attention_tp, plain.ranks()), (None, 8, 1));
 
-    let vllm = |ranks| Some(DataParallel { ranks, policy: RankPolicy::WaitingAndRunning });
+    let vllm = |ranks| Some(DataParallel { ranks, policy: RankPolicy::WaitingAndRunning, balance: None });
     let (server, serving) = of(&["engine.data_parallel_size=8", "engine.enable_expert_parallel=true"]);
     assert_eq!((server.data_parallel, serving.attention_tp), (vllm(8), 1));
     // Each rank has the version's own limits and a pool of its own.
@@ -110,7 +110,10 @@ fn data_parallel_ranks_reach_the_engine() {
         ["engine.data_parallel_size=4", "engine.enable_dp_attention=true", "engine.max_num_seqs=1024"];
     let (server, serving) = of(&[&eight[..], &ranks].concat());
     let policy = RankPolicy::RoundRobin;
-    assert_eq!((server.data_parallel, serving.attention_tp), (Some(DataParallel { ranks: 4, policy }), 2));
+    assert_eq!(
+        (server.data_parallel, serving.attention_tp),
+        (Some(DataParallel { ranks: 4, policy, balance: None }), 2)
+    );
     // Chunks, running requests and conservativeness of all become those of a rank.
     assert_eq!(server.batcher.max_num_batched_tokens * 4, one.batcher.max_num_batched_tokens);
     assert_eq!(server.batcher.max_num_seqs, 256);
@@ -123,9 +126,23 @@ fn data_parallel_ranks_reach_the_engine() {
     let eight = ["engine.name=tensorrt-llm", "engine.tensor_parallel_size=8"];
     let (server, serving) = of(&[&eight[..], &["engine.enable_attention_dp=true"]].concat());
     let policy = RankPolicy::PromptTokens;
-    assert_eq!((server.data_parallel, serving.attention_tp), (Some(DataParallel { ranks: 8, policy }), 1));
+    assert_eq!(
+        (server.data_parallel, serving.attention_tp),
+        (Some(DataParallel { ranks: 8, policy, balance: None }), 1)
+    );
     let (server, _) = of(&[&eight[..], &["engine.enable_attention_dp=false"]].concat());
     assert_eq!(server.data_parallel, None);
+    // The engine's own defaults, 50 and 10 steps.
+    for (config, balance) in [
+        ("enable_balance = true", Some((50, 10))),
+        ("enable_balance = true, timeout_iters = 0, batching_wait_iters = 3", Some((0, 3))),
+        ("timeout_iters = 7", None),
+    ] {
+        let config = format!("engine.attention_dp_config={{ {config} }}");
+        let (server, _) = of(&[&eight[..], &["engine.enable_attention_dp=true", &config]].concat());
+        let read = server.data_parallel.unwrap().balance;
+        assert_eq!(read.map(|read| (read.timeout_iters, read.batching_wait_iters)), balance);
+    }
 }
 
 /// The pool in bytes follows each engine's own formula, and the batcher each engine's policy.
@@ -153,10 +170,23 @@ fn other_engines_bring_their_policy_and_their_share_of_memory() {
     let memory = &trt.serving.as_ref().unwrap().memory;
     let free = memory.total - memory.weights - memory.activations - memory.non_torch - memory.graphs;
     assert!((memory.kv_available as f64 - 0.9 * free as f64).abs() < 2.0, "{memory:?}");
+    assert_eq!(server.batcher.batch_wait, None);
     let policy = "engine.capacity_scheduler_policy=MAX_UTILIZATION";
     let packed = scenario(MINIMAL, &["engine.name=tensorrt-llm", policy]);
     let Server::Llm(server) = &packed.system.server else { panic!("not an LLM server") };
     assert_eq!(server.batcher.batching, Batching::MaxUtilization);
+    let (iters, ratio) = ("engine.batch_wait_timeout_iters=20", "engine.batch_wait_max_tokens_ratio=0.5");
+    let waiting = scenario(MINIMAL, &["engine.name=tensorrt-llm", iters, ratio]);
+    let Server::Llm(server) = &waiting.system.server else { panic!("not an LLM server") };
+    let wait = BatchWait { timeout_iters: 20, max_tokens_ratio: 0.5 };
+    assert_eq!((server.batcher.batch_wait, waiting.warnings.len()), (Some(wait), 0));
+    // Either alone makes nobody wait, which is said.
+    for (alone, other) in [(iters, "ratio` is 0"), (ratio, "iters` is 0")] {
+        let off = scenario(MINIMAL, &["engine.name=tensorrt-llm", alone]);
+        let Server::Llm(server) = &off.system.server else { panic!("not an LLM server") };
+        assert_eq!(server.batcher.batch_wait, None);
+        assert!(off.warnings[0].contains(other), "{:?}", off.warnings);
+    }
 }
 
 #[test]

@@ -253,6 +253,36 @@ fn ranks_that_are_replicas_or_cannot_be() {
     }
     let dense = ["engine.enable_attention_dp=true", tensorrt_llm, "engine.tensor_parallel_size=2"];
     assert!(refusal(MINIMAL, &dense).contains("only for mixtures of experts"));
+    let adp = [tensorrt_llm, "engine.enable_attention_dp=true", "engine.tensor_parallel_size=2"];
+    let waits = ["engine.batch_wait_timeout_iters=20", "engine.batch_wait_max_tokens_ratio=0.5"];
+    let message = moe(&[&adp[..], &waits].concat());
+    for key in ["batch_wait_timeout_iters", "batch_wait_max_tokens_ratio"] {
+        let words =
+            format!("`engine.{key}` with `enable_attention_dp`, with which tensorrt-llm does not look at it");
+        assert!(message.contains(&words), "{message}");
+    }
+    let balance = "engine.attention_dp_config={ enable_balance = true }";
+    let config = |table: &str| format!("engine.attention_dp_config={table}");
+    for (sets, words) in [
+        (&[balance][..], "vllm has no option `attention_dp_config`: it is tensorrt-llm's"),
+        (&[adp[0], balance], "`engine.attention_dp_config.enable_balance` without ranks"),
+        (&[adp[0], adp[1], balance], "`enable_attention_dp = true` and several GPUs in tensor_parallel_size"),
+        (
+            &[adp[0], adp[1], adp[2], &config("{ timeout_iters = -1 }")],
+            "impossible value for `engine.attention_dp_config.timeout_iters`",
+        ),
+        (
+            &[adp[0], adp[1], adp[2], &config("{ batching_wait_iters = 0.5 }")],
+            "`engine.attention_dp_config.batching_wait_iters`",
+        ),
+        (&[adp[0], adp[1], adp[2], &config("{ balance = true }")], "unknown key"),
+        (&[adp[0], adp[1], adp[2], &config("true")], "expected a table"),
+    ] {
+        let message = moe(sets);
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    let off = ["model.name=qwen3-30b-a3b", "engine.batch_wait_timeout_iters=0"];
+    scenario(MINIMAL, &[&adp[..], &off].concat());
     let large = ["model.name=deepseek-v3", "engine.data_parallel_size=2"];
     let message = refusal(MINIMAL, &large);
     assert!(message.contains("does not fit on 2 data-parallel ranks of 1 x h100-sxm"), "{message}");
@@ -374,6 +404,26 @@ fn an_engines_own_options_are_refused_by_the_others() {
         (
             &["engine.name=sglang", "engine.enable_mixed_chunk=true"],
             "`engine.enable_mixed_chunk` is not built",
+        ),
+        (
+            &["engine.batch_wait_timeout_iters=20"],
+            "vllm has no option `batch_wait_timeout_iters`: it is tensorrt-llm's",
+        ),
+        (
+            &["engine.name=sglang", "engine.batch_wait_max_tokens_ratio=0.5"],
+            "sglang has no option `batch_wait_max_tokens_ratio`: it is tensorrt-llm's",
+        ),
+        (
+            &["engine.name=tensorrt-llm", "engine.batch_wait_max_tokens_ratio=1.5"],
+            "expected a number from 0 to 1",
+        ),
+        (
+            &["engine.name=tensorrt-llm", "engine.batch_wait_timeout_iters=-1"],
+            "expected a whole number from 0",
+        ),
+        (
+            &["engine.name=tensorrt-llm", "engine.batch_wait_timeout_iters=5", "engine.batching=static"],
+            "`engine.batch_wait_timeout_iters` with static batches",
         ),
         (&["engine.name=sglang", "engine.watermark=0.05"], "sglang 0.5 has no option `watermark`"),
         (

@@ -10,8 +10,8 @@
 
 use crate::catalog::{EngineDefaults, Model, Scheduler};
 use crate::cost::{Ranks, Sharing};
-use crate::engine::RankPolicy;
-use crate::scenario::keys::{Key, engine as keys};
+use crate::engine::{PromptBalance, RankPolicy};
+use crate::scenario::keys::{Key, attention_dp_config, engine as keys};
 use crate::scenario::problem::Problem;
 use crate::scenario::reader::{Reader, Section};
 
@@ -24,6 +24,7 @@ pub(super) struct Options {
     size: u32,
     dp_attention: Option<bool>,
     attention_dp: Option<bool>,
+    balance: Option<PromptBalance>,
 }
 
 /// GPUs of one rank, and the ranks if there are several.
@@ -39,7 +40,18 @@ impl Options {
             size: reader.integer(engine, &keys::DATA_PARALLEL_SIZE).unwrap_or(1),
             dp_attention: reader.boolean(engine, &keys::ENABLE_DP_ATTENTION),
             attention_dp: reader.boolean(engine, &keys::ENABLE_ATTENTION_DP),
+            balance: balance(reader, engine),
         }
+    }
+
+    /// Whether prompts of one rank wait for those of others.
+    pub fn balance(&self) -> Option<PromptBalance> {
+        self.balance
+    }
+
+    /// Whether TensorRT-LLM's attention data parallelism is on, be it over one GPU.
+    pub fn attention_dp(&self) -> bool {
+        self.attention_dp == Some(true)
     }
 
     /// The ranks over `tp` = `tensor_parallel_size`. Problems are recorded; with one the layout is of no use.
@@ -58,14 +70,7 @@ impl Options {
             1 => alone,
             _ => Layout { attention_tp, ranks: Some(Ranks { count, sharing }) },
         };
-        let is_sglang = matches!(defaults.scheduler, Scheduler::Sglang(_));
-        let is_tensorrt_llm = matches!(defaults.scheduler, Scheduler::TensorRtLlm { .. });
-        if self.dp_attention.is_some() && !is_sglang {
-            refuse.foreign(&keys::ENABLE_DP_ATTENTION, "sglang's", "leave it out");
-        }
-        if self.attention_dp.is_some() && !is_tensorrt_llm {
-            refuse.foreign(&keys::ENABLE_ATTENTION_DP, "tensorrt-llm's", "leave it out");
-        }
+        self.check_owners(&mut refuse, &defaults.scheduler, tp);
         match defaults.scheduler {
             Scheduler::Vllm if self.size > 1 && !is_moe => {
                 let ranks = format!("{} is no mixture of experts: its ranks", model.name);
@@ -83,21 +88,51 @@ impl Options {
                 alone
             }
             Scheduler::Sglang(_) => of(tp / self.size, self.size, Sharing::FeedForwardAndHead),
-            Scheduler::TensorRtLlm { .. } if self.size > 1 => {
+            Scheduler::TensorRtLlm(_) if self.size > 1 => {
                 let label = "`enable_attention_dp = true` makes every GPU of tensor_parallel_size a rank";
                 refuse.foreign(&keys::DATA_PARALLEL_SIZE, "vllm's and sglang's", label);
                 alone
             }
-            Scheduler::TensorRtLlm { .. } if self.attention_dp == Some(true) && !is_moe => {
+            Scheduler::TensorRtLlm(_) if self.attention_dp == Some(true) && !is_moe => {
                 let message =
                     format!("attention data parallelism of {}, a dense model, is not built", model.name);
                 refuse.one(&keys::ENABLE_ATTENTION_DP, message, "only for mixtures of experts");
                 alone
             }
-            Scheduler::TensorRtLlm { .. } if self.attention_dp == Some(true) => of(1, tp, Sharing::Experts),
-            Scheduler::TensorRtLlm { .. } => alone,
+            Scheduler::TensorRtLlm(_) if self.attention_dp == Some(true) => of(1, tp, Sharing::Experts),
+            Scheduler::TensorRtLlm(_) => alone,
         }
     }
+
+    /// Whether the options are the engine's own, and those of ranks come with ranks.
+    fn check_owners(&self, refuse: &mut Refusals<'_, '_, '_, '_>, scheduler: &Scheduler, tp: u32) {
+        let is_tensorrt_llm = matches!(scheduler, Scheduler::TensorRtLlm(_));
+        if self.dp_attention.is_some() && !matches!(scheduler, Scheduler::Sglang(_)) {
+            refuse.foreign(&keys::ENABLE_DP_ATTENTION, "sglang's", "leave it out");
+        }
+        if self.attention_dp.is_some() && !is_tensorrt_llm {
+            refuse.foreign(&keys::ENABLE_ATTENTION_DP, "tensorrt-llm's", "leave it out");
+        }
+        if refuse.engine.find(&keys::ATTENTION_DP_CONFIG).is_some() && !is_tensorrt_llm {
+            refuse.foreign(&keys::ATTENTION_DP_CONFIG, "tensorrt-llm's", "leave it out");
+        } else if self.balance.is_some() && (tp == 1 || !self.attention_dp()) {
+            let message = "`engine.attention_dp_config.enable_balance` without ranks".to_owned();
+            let label = "it needs `enable_attention_dp = true` and several GPUs in tensor_parallel_size";
+            refuse.one(&keys::ATTENTION_DP_CONFIG, message, label);
+        }
+    }
+}
+
+/// `[engine.attention_dp_config]`, unless it is off.
+fn balance<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> Option<PromptBalance> {
+    engine.find(&keys::ATTENTION_DP_CONFIG)?;
+    let table = &attention_dp_config::ATTENTION_DP_CONFIG;
+    let section = reader.open(engine, &keys::ATTENTION_DP_CONFIG, table);
+    let is_on = reader.boolean(&section, &attention_dp_config::ENABLE_BALANCE);
+    let timeout_iters = reader.integer(&section, &attention_dp_config::TIMEOUT_ITERS);
+    let batching_wait_iters = reader.integer(&section, &attention_dp_config::BATCHING_WAIT_ITERS);
+    let (timeout_iters, batching_wait_iters) = (timeout_iters?, batching_wait_iters?);
+    (is_on == Some(true)).then_some(PromptBalance { timeout_iters, batching_wait_iters })
 }
 
 impl Layout {
@@ -115,7 +150,7 @@ impl Layout {
         match scheduler {
             Scheduler::Vllm => RankPolicy::WaitingAndRunning,
             Scheduler::Sglang(_) => RankPolicy::RoundRobin,
-            Scheduler::TensorRtLlm { .. } => RankPolicy::PromptTokens,
+            Scheduler::TensorRtLlm(_) => RankPolicy::PromptTokens,
         }
     }
 

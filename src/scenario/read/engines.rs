@@ -2,7 +2,7 @@
 //! defaults, and their scheduler's parameters.
 
 use crate::catalog::{EngineDefaults, Hardware, Mlp, Model, Scheduler, SglangScheduler};
-use crate::engine::{Batching, PrefillFirst, SchedulingPolicy};
+use crate::engine::{BatchWait, Batching, PrefillFirst, SchedulingPolicy};
 use crate::scenario::keys::{Key, engine as keys};
 use crate::scenario::problem::Problem;
 use crate::scenario::reader::{Reader, Section};
@@ -20,6 +20,8 @@ pub(super) fn own_options<'d>(
     let recv_interval = reader.integer(engine, &keys::SCHEDULER_RECV_INTERVAL);
     let mixed_chunk = reader.boolean(engine, &keys::ENABLE_MIXED_CHUNK);
     let capacity = reader.choice(engine, &keys::CAPACITY_SCHEDULER_POLICY);
+    let wait_iters = reader.integer(engine, &keys::BATCH_WAIT_TIMEOUT_ITERS);
+    let wait_ratio = reader.number(engine, &keys::BATCH_WAIT_MAX_TOKENS_RATIO);
     let (is_sglang, is_tensorrt_llm) = match &mut defaults.scheduler {
         Scheduler::Vllm => (false, false),
         Scheduler::Sglang(sglang) => {
@@ -28,8 +30,10 @@ pub(super) fn own_options<'d>(
             sglang.scheduler_recv_interval = recv_interval.unwrap_or(sglang.scheduler_recv_interval);
             (true, false)
         }
-        Scheduler::TensorRtLlm { max_utilization } => {
-            *max_utilization = capacity == Some("MAX_UTILIZATION");
+        Scheduler::TensorRtLlm(tensorrt_llm) => {
+            tensorrt_llm.max_utilization = capacity == Some("MAX_UTILIZATION");
+            tensorrt_llm.batch_wait_timeout_iters = wait_iters.unwrap_or(0);
+            tensorrt_llm.batch_wait_max_tokens_ratio = wait_ratio.unwrap_or(0.0);
             (false, true)
         }
     };
@@ -49,10 +53,46 @@ pub(super) fn own_options<'d>(
     foreign(&keys::SCHEDULER_RECV_INTERVAL, !is_sglang && recv_interval.is_some(), "sglang");
     foreign(&keys::ENABLE_MIXED_CHUNK, !is_sglang && mixed_chunk.is_some(), "sglang");
     foreign(&keys::CAPACITY_SCHEDULER_POLICY, !is_tensorrt_llm && capacity.is_some(), "tensorrt-llm");
+    foreign(&keys::BATCH_WAIT_TIMEOUT_ITERS, !is_tensorrt_llm && wait_iters.is_some(), "tensorrt-llm");
+    foreign(&keys::BATCH_WAIT_MAX_TOKENS_RATIO, !is_tensorrt_llm && wait_ratio.is_some(), "tensorrt-llm");
     if defaults.scheduler != Scheduler::Vllm && policy == SchedulingPolicy::Priority {
         let message = format!("priority scheduling of {} is not built yet", defaults.engine);
         let problem = Problem::new(engine.place(&keys::SCHEDULING_POLICY), message);
         reader.problem(problem.label("only \"fcfs\" is possible"));
+    }
+}
+
+/// Whether TensorRT-LLM's wait for a larger batch has a meaning with the rest. Its scheduler leaves the options
+/// unread with attention data parallelism, and either alone makes no request wait.
+pub(super) fn check_batch_wait(
+    reader: &mut Reader<'_>,
+    engine: &Section<'_>,
+    defaults: &EngineDefaults,
+    attention_dp: bool,
+    static_batches: bool,
+) {
+    let Scheduler::TensorRtLlm(tensorrt_llm) = &defaults.scheduler else { return };
+    let given = [
+        (&keys::BATCH_WAIT_TIMEOUT_ITERS, tensorrt_llm.batch_wait_timeout_iters > 0),
+        (&keys::BATCH_WAIT_MAX_TOKENS_RATIO, tensorrt_llm.batch_wait_max_tokens_ratio > 0.0),
+    ];
+    let other = match (attention_dp, static_batches) {
+        (true, _) => Some("`enable_attention_dp`, with which tensorrt-llm does not look at it"),
+        (_, true) => Some("static batches, which nothing joins while they run"),
+        _ => None,
+    };
+    if let Some(other) = other {
+        for (key, _) in given.iter().filter(|(_, given)| *given) {
+            let message = format!("`engine.{}` with {other}", key.name);
+            reader.problem(Problem::new(engine.place(key), message).label("leave it out, or 0"));
+        }
+        return;
+    }
+    if let [(alone, true), (other, false)] | [(other, false), (alone, true)] = given {
+        reader.warnings.push(format!(
+            "`engine.{}` makes no prompt wait while `engine.{}` is 0: tensorrt-llm needs both",
+            alone.name, other.name
+        ));
     }
 }
 
@@ -100,10 +140,20 @@ pub(super) fn check_chunk(reader: &mut Reader<'_>, engine: &Section<'_>, default
 pub(super) fn batching(scheduler: &Scheduler) -> Batching {
     match scheduler {
         Scheduler::Vllm => Batching::Continuous,
-        Scheduler::TensorRtLlm { max_utilization: true } => Batching::MaxUtilization,
-        Scheduler::TensorRtLlm { max_utilization: false } => Batching::GuaranteedNoEvict,
+        Scheduler::TensorRtLlm(tensorrt_llm) if tensorrt_llm.max_utilization => Batching::MaxUtilization,
+        Scheduler::TensorRtLlm(_) => Batching::GuaranteedNoEvict,
         Scheduler::Sglang(sglang) => Batching::PrefillFirst(prefill_first(sglang)),
     }
+}
+
+/// How long prompts wait for a larger batch, if they do.
+pub(super) fn batch_wait(scheduler: &Scheduler) -> Option<BatchWait> {
+    let Scheduler::TensorRtLlm(tensorrt_llm) = scheduler else { return None };
+    let wait = BatchWait {
+        timeout_iters: tensorrt_llm.batch_wait_timeout_iters,
+        max_tokens_ratio: tensorrt_llm.batch_wait_max_tokens_ratio,
+    };
+    (wait.timeout_iters > 0 && wait.max_tokens_ratio > 0.0).then_some(wait)
 }
 
 fn prefill_first(sglang: &SglangScheduler) -> PrefillFirst {
@@ -125,7 +175,7 @@ fn prefill_first(sglang: &SglangScheduler) -> PrefillFirst {
 pub(super) fn running_requests(scheduler: &Scheduler, kv_tokens: u64, context: Tokens) -> Option<u32> {
     match scheduler {
         Scheduler::Sglang(sglang) => Some(sglang.running_requests(kv_tokens, context)),
-        Scheduler::Vllm | Scheduler::TensorRtLlm { .. } => None,
+        Scheduler::Vllm | Scheduler::TensorRtLlm(_) => None,
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) fn read<'d>(
     options.apply(reader, &engine, &mut defaults, &model, &gpu, &layout)?;
     let stages = options.pipeline_parallel_size;
     layout.check(reader, &engine, stages, options.static_batches);
+    let attention_dp = options.data_parallel.attention_dp();
+    engines::check_batch_wait(reader, &engine, &defaults, attention_dp, options.static_batches);
     speculative::check(reader, &engine, &defaults.scheduler, &model, stages, options.static_batches);
     let speculative = speculative::read(reader, context, &engine, &model, weight_dtype, &defaults);
     if speculative.as_ref().is_some_and(|one| matches!(one.method, "ngram" | "draft_model")) {
@@ -111,6 +113,7 @@ pub(super) fn read<'d>(
         data_parallel: layout.ranks.map(|Ranks { count, .. }| DataParallel {
             ranks: count,
             policy: Layout::policy(&serving.engine.scheduler),
+            balance: options.data_parallel.balance(),
         }),
     };
     Some((server, serving))
@@ -352,6 +355,7 @@ impl Options {
             watermark_blocks: (defaults.watermark * f64::from(blocks)) as u32,
             scheduling_policy: self.scheduling_policy,
             async_scheduling: defaults.async_scheduling,
+            batch_wait: engines::batch_wait(&defaults.scheduler),
             class_priority,
         }
     }

@@ -13,6 +13,8 @@ use super::Engine;
 #[derive(Default)]
 pub struct Plan {
     pub rows: Vec<Row>,
+    /// Sequences that ran before it was composed and still do; those behind them on the list were admitted for it.
+    seated: usize,
 }
 
 /// One sequence's part of a step.
@@ -85,10 +87,50 @@ impl Engine<'_> {
         let mut plan = Plan::default();
         let mut budget = self.batcher.max_num_batched_tokens;
         self.compose_running(&mut plan, &mut budget);
+        plan.seated = self.running.len();
         if self.outcome.preemptions == preemptions {
             self.compose_waiting(&mut plan, &mut budget);
         }
+        if self.waits(&plan) {
+            self.hold_back(&mut plan);
+        }
         plan
+    }
+
+    /// TensorRT-LLM's `_schedule` and `_waiting_requests`: whether the prompts of a step wait for others.
+    fn waits(&mut self, plan: &Plan) -> bool {
+        let Some(wait) = self.batcher.batch_wait else { return false };
+        let (decodes, prompts): (Vec<&Row>, Vec<&Row>) =
+            plan.rows.iter().partition(|row| row.kind == Kind::Decode);
+        if decodes.is_empty() || prompts.is_empty() {
+            // Nothing is asked, and the count stands.
+            return false;
+        }
+        let scheduled = decodes.iter().map(|row| row.tokens).sum::<Tokens>()
+            + prompts.iter().map(|row| self.sequences[row.id].prompt).sum::<Tokens>();
+        let enough = wait.max_tokens_ratio * f64::from(self.batcher.max_num_batched_tokens);
+        if self.wait_iters >= wait.timeout_iters || f64::from(scheduled) >= enough {
+            self.wait_iters = 0;
+            return false;
+        }
+        self.wait_iters += 1;
+        true
+    }
+
+    /// Leaves the decodes of a step. What was admitted for it is back in the queue, where it stood.
+    pub fn hold_back(&mut self, plan: &mut Plan) {
+        let admitted = self.running.split_off(plan.seated);
+        self.waiting.splice(0..0, admitted);
+        plan.rows.retain(|row| {
+            if row.kind == Kind::Decode {
+                return true;
+            }
+            let sequence = &mut self.sequences[row.id];
+            sequence.kv = row.cached;
+            sequence.slots = row.cached;
+            sequence.pending -= u32::from(row.kind.samples());
+            false
+        });
     }
 
     /// Phase 1: the running list in order, preempting where blocks run out.
