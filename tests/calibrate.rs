@@ -93,6 +93,39 @@ fn a_known_truth_is_found_again_from_kernel_values() {
     assert!(worst < 3.0, "{worst} %");
 }
 
+/// How alike tokens pick experts, and what steps with prompts wait for the host, are told apart from compute and
+/// overheads.
+#[test]
+fn experts_picked_alike_and_launches_are_found_again() {
+    let mut cells = read(&CURVE.replace("llama-3.1-8b", "gpt-oss-20b"));
+    let truth = |cell: &Cell| {
+        let serving = cell.serving();
+        let weights = serving.model.weights(serving.weight_dtype);
+        ProfileValues {
+            expert_correlation: 0.2,
+            overhead_per_layer_s: 60e-6,
+            per_sequence_s: 25e-6,
+            front_end_s: 8e-3,
+            prefill_launch_per_layer_s: 1500e-6,
+            ..serving.hardware.kernel_values("vllm", weights)
+        }
+    };
+    for cell in &mut cells {
+        let figures = cell.simulate(&cell.system_with(&truth(cell))).expect("a run").figures;
+        figures.iter().for_each(|(figure, value)| cell.measured.set(figure, value));
+    }
+    let values = truth(&cells[0]);
+    let also = vec![Parameter::ExpertCorrelation, Parameter::PrefillLaunchPerLayer];
+    // The splits are not what is tested.
+    cells.remove(1);
+    let result = calibrate(&cells, &Options { also, hold_out: None }, &Silent).expect("a fit");
+    for one in &result.fits[0].parameters {
+        let right = one.parameter.value_in(&values);
+        assert_eq!(one.status, Status::Fitted, "{:?}", one.parameter);
+        assert!((one.value / right - 1.0).abs() < 0.1, "{:?}: {} for {right}", one.parameter, one.value);
+    }
+}
+
 /// Within two standard errors lie 95 % of estimates, if the standard errors are honest.
 #[test]
 fn standard_errors_cover_the_truth() {
@@ -171,16 +204,18 @@ fn shipped_profiles_claim_what_validate_computes() {
             scored.entry(entry(&one.cell.serving().profile)).or_default().push(one);
         }
     }
+    let words = |scored: &[Scored]| error_words(&error_table(scored));
     for (entry, scored) in &scored {
-        let words = error_words(&error_table(scored));
-        println!("{entry:?}: {words:?}");
-        assert_eq!(scored[0].cell.serving().profile.published_error, words, "{entry:?}");
+        println!("{entry:?}: {:?}", words(scored));
+    }
+    for (entry, scored) in &scored {
+        assert_eq!(scored[0].cell.serving().profile.published_error, words(scored), "{entry:?}");
     }
     let mut claims = 0;
     for gpu in catalog.hardware_names() {
         let gpu = catalog.hardware(&gpu).expect("a GPU");
         for (engine, versions) in catalog.engine_versions() {
-            let kinds = [ModelKind::Dense, ModelKind::MixtureOfExperts];
+            let kinds = ModelKind::ALL;
             for weights in Dtype::ALL.into_iter().flat_map(|dtype| kinds.map(|kind| Weights { dtype, kind }))
             {
                 for version in &versions {

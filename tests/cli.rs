@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use knee::catalog::{Catalog, Dtype, Standing};
+use knee::calibrate::Parameter;
+use knee::catalog::{Catalog, Dtype, ModelKind, Standing, Weights};
 use serde_json::Value;
 
 /// A short run of the worked example: a server that sustains 22 requests per second.
@@ -604,29 +605,23 @@ fn an_estimate_is_shown_as_a_profile_that_says_the_same() {
         std::fs::write(dir.join("profiles").join(format!("{gpu}-{engine}.toml")), text).expect("written");
         let (shipped, copied) = (Catalog::new(None), Catalog::new(Some(&dir)));
         let hardware = shipped.hardware(gpu).expect("a GPU");
-        for dtype in Dtype::ALL {
+        let kinds = [ModelKind::Dense, ModelKind::MixtureOfExperts];
+        for weights in kinds.into_iter().flat_map(|kind| Dtype::ALL.map(|dtype| Weights { dtype, kind })) {
             let of = |catalog: &Catalog, name: &str| {
-                let profile = catalog.profile(name, &hardware, engine, None, dtype, Path::new(""));
+                let profile = catalog.profile(name, &hardware, engine, None, weights, Path::new(""));
                 let profile = profile.expect("a profile");
                 assert_eq!(profile.standing, Standing::Estimated);
                 profile.values.first().cloned().expect("values")
             };
-            let (a, b) = (of(&shipped, &name), of(&copied, "auto"));
-            for (a, b) in [
-                (a.compute, b.compute),
-                (a.memory, b.memory),
-                (a.expert_memory, b.expert_memory),
-                (a.half_tokens, b.half_tokens),
-                (a.kv_memory, b.kv_memory),
-                (a.fp8_kv_memory, b.fp8_kv_memory),
-                (a.attention_compute, b.attention_compute),
-                (a.overhead_per_layer_s, b.overhead_per_layer_s),
-                (a.prefill_launch_per_layer_s, b.prefill_launch_per_layer_s),
-                (a.per_sequence_s, b.per_sequence_s),
-                (a.front_end_s, b.front_end_s),
-                (a.throttle, b.throttle),
-            ] {
-                assert!((a - b).abs() <= 1e-9 * a.abs(), "{name} {dtype:?}: {a} and {b}");
+            let (estimate, copy) = (of(&shipped, &name), of(&copied, "auto"));
+            assert_eq!((estimate.models, copy.models), (Some(weights.kind), Some(weights.kind)));
+            for parameter in Parameter::ALL {
+                let (a, b) = (parameter.value_in(&estimate), parameter.value_in(&copy));
+                assert!(
+                    (a - b).abs() <= 1e-9 * a.abs(),
+                    "{name} {weights:?} {}: {a} and {b}",
+                    parameter.key()
+                );
             }
         }
     }

@@ -8,7 +8,7 @@ use super::least_squares::{Minimum, Problem, approach, settle};
 use super::parameter::Parameter;
 use super::uncertainty::standard_errors;
 use super::{CalibrateError, Fitted, Status};
-use crate::catalog::{Hardware, ModelKind, ProfileValues};
+use crate::catalog::{Hardware, ProfileValues};
 use crate::experiment::Progress;
 use crate::validate::{Cell, Family, Figure, Figures, Load, MeasurementError, Scored};
 
@@ -58,7 +58,7 @@ pub(super) fn fit(
     let mut tried: Vec<Parameter> = Parameter::ALL
         .into_iter()
         .filter(|p| ALWAYS.contains(p) || also.contains(p) || is_told_by_sizes(*p, cells))
-        .filter(|p| *p != Parameter::ExpertMemory || has_experts(cells))
+        .filter(|p| !p.is_of_experts() || has_experts(cells))
         .collect();
     let mut parameters: Vec<Fitted> = Vec::new();
     let first: Vec<f64> = tried.iter().map(|p| libm::log(p.start(&prior))).collect();
@@ -136,7 +136,8 @@ pub(super) fn simulate_all(cells: &[Cell], values: &ProfileValues) -> Result<Vec
 /// Where a fit starts: what the kernels reach, not derated, with prior host constants.
 fn kernel_values(cell: &Cell) -> ProfileValues {
     let serving = cell.serving();
-    serving.hardware.kernel_values(&serving.engine.engine, serving.weight_dtype)
+    let weights = serving.model.weights(serving.weight_dtype);
+    serving.hardware.kernel_values(&serving.engine.engine, weights)
 }
 
 /// What all-reduces cost is told apart from the step overhead only by several sizes, one of them above 1.
@@ -151,7 +152,7 @@ fn is_told_by_sizes(parameter: Parameter, cells: &[Cell]) -> bool {
 /// Cells that are fitted together are of one kind of model.
 fn has_experts(cells: &[Cell]) -> bool {
     let serving = cells[0].serving();
-    serving.model.weights(serving.weight_dtype).kind == ModelKind::MixtureOfExperts
+    serving.model.weights(serving.weight_dtype).kind.has_experts()
 }
 
 /// How little a parameter is known: its standard error as a share of the larger of value and prior; nothing where the
@@ -341,7 +342,7 @@ fn judge(problem: &Simulations, minimum: &Minimum) -> Vec<Fitted> {
         Fitted {
             parameter: *parameter,
             value,
-            prior: parameter.prior(problem.prior),
+            prior: parameter.value_in(problem.prior),
             standard_error: errors.as_ref().map(|errors| value * errors[index]),
             status: if x - low < AT_BOUND {
                 Status::AtLowerBound

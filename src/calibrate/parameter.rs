@@ -11,6 +11,8 @@ pub enum Parameter {
     Memory,
     /// Reading routed experts, over dense matrices.
     ExpertMemory,
+    /// phi: how far tokens pick alike experts.
+    ExpertCorrelation,
     /// h: tokens at which GEMMs reach half of their compute.
     HalfTokens,
     /// `b_kv`: reading KV.
@@ -39,10 +41,11 @@ use Parameter::*;
 
 impl Parameter {
     /// All of them, in a profile's order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Compute,
         Memory,
         ExpertMemory,
+        ExpertCorrelation,
         HalfTokens,
         KvMemory,
         Fp8KvMemory,
@@ -63,6 +66,7 @@ impl Parameter {
             Compute => "compute",
             Memory => "memory",
             ExpertMemory => "expert_memory",
+            ExpertCorrelation => "expert_correlation",
             HalfTokens => "half_tokens",
             KvMemory => "kv_memory",
             Fp8KvMemory => "fp8_kv_memory",
@@ -89,6 +93,12 @@ impl Parameter {
         matches!(self, Compute | Memory | KvMemory | Fp8KvMemory | AttentionCompute)
     }
 
+    /// Whether a dense model has nothing of it.
+    #[must_use]
+    pub const fn is_of_experts(self) -> bool {
+        matches!(self, ExpertMemory | ExpertCorrelation)
+    }
+
     /// Whether it multiplies the hardware's figures instead of standing in a profile itself.
     #[must_use]
     pub const fn is_multiple(self) -> bool {
@@ -101,6 +111,7 @@ impl Parameter {
         match self {
             Compute | Memory | KvMemory | Fp8KvMemory | AttentionCompute => (0.01, 1.0),
             ExpertMemory => (0.1, 3.0),
+            ExpertCorrelation => (0.001, 0.5),
             HalfTokens => (0.5, 1000.0),
             OverheadPerLayer => (1.0, 1000.0),
             PrefillLaunchPerLayer => (10.0, 5000.0),
@@ -118,17 +129,18 @@ impl Parameter {
             Compute | Memory => 0.02,
             ExpertMemory | KvMemory | Fp8KvMemory | AttentionCompute => 0.05,
             OverheadPerLayer | PrefillLaunchPerLayer | FrontEnd => 0.1,
-            Throttle | HalfTokens | PerSequence | AllReduceStartup | AllReduceBus => 0.2,
+            Throttle | ExpertCorrelation | HalfTokens | PerSequence | AllReduceStartup | AllReduceBus => 0.2,
         }
     }
 
     /// Its value in `values`; multiples of the hardware's figures are 1 before they are fitted.
     #[must_use]
-    pub(super) fn prior(self, values: &ProfileValues) -> f64 {
+    pub fn value_in(self, values: &ProfileValues) -> f64 {
         match self {
             Compute => values.compute,
             Memory => values.memory,
             ExpertMemory => values.expert_memory,
+            ExpertCorrelation => values.expert_correlation,
             HalfTokens => values.half_tokens,
             KvMemory => values.kv_memory,
             Fp8KvMemory => values.fp8_kv_memory,
@@ -146,11 +158,12 @@ impl Parameter {
     pub(super) fn start(self, values: &ProfileValues) -> f64 {
         let (low, high) = self.bounds();
         let least = match self {
+            ExpertCorrelation => 0.1,
             HalfTokens => 10.0,
             PrefillLaunchPerLayer => 300.0,
             _ => low,
         };
-        self.prior(values).clamp(least, high)
+        self.value_in(values).clamp(least, high)
     }
 
     /// Writes `value` into `values`.
@@ -159,6 +172,7 @@ impl Parameter {
             Compute => values.compute = value,
             Memory => values.memory = value,
             ExpertMemory => values.expert_memory = value,
+            ExpertCorrelation => values.expert_correlation = value,
             HalfTokens => values.half_tokens = value,
             KvMemory => values.kv_memory = value,
             Fp8KvMemory => values.fp8_kv_memory = value,

@@ -38,7 +38,7 @@ fn values(out: &mut String, fit: &Fit) {
     line(out, &format!("standing = {standing:?}"));
     line(out, &format!("versions = {}", text(&versions(fit))));
     for parameter in Parameter::ALL.into_iter().filter(|parameter| !parameter.is_multiple()) {
-        let value = parameter.prior(values);
+        let value = parameter.value_in(values);
         line(out, &format!("{} = {}", parameter.key(), digits(value)));
     }
     if !values.all_reduce.is_empty() {

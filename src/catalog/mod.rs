@@ -177,9 +177,9 @@ impl Catalog {
     }
 
     /// The profile called `name`, a path to one, or with `auto` the best one for GPU, engine, its
-    /// version (`None`: the newest) and weights: a fitted one if there is one, else the GPU's kernel values, marked estimated. The profile
-    /// returned holds the values for `weights` only; one fitted on the other kind of model stands in where
-    /// there is none, marked estimated. A named profile without values is completed by the estimate.
+    /// version (`None`: the newest) and weights: a fitted one if there is one, else the GPU's kernel values, marked
+    /// estimated. The profile returned holds the values for `weights` only. A named profile without values for them is
+    /// completed by the estimate.
     ///
     /// # Errors
     /// Unknown name, an invalid file, or a profile for another GPU or engine.
@@ -204,7 +204,7 @@ impl Catalog {
             on_disk = File::read(&path);
             (&on_disk, profile::read(&files::stem(&path), &on_disk)?)
         } else if name == profile::estimate_name(&gpu.name, engine) {
-            return Ok(gpu.estimated_profile(engine, weights.dtype));
+            return Ok(gpu.estimated_profile(engine, weights));
         } else {
             return Err(unknown("profile", name, &self.profiles));
         };
@@ -218,10 +218,11 @@ impl Catalog {
             return Err(file.invalid(&message));
         }
         let fitted = profile::best(profiles, version, weights);
-        Ok(fitted.unwrap_or_else(|| gpu.estimated_profile(engine, weights.dtype)))
+        Ok(fitted.unwrap_or_else(|| gpu.estimated_profile(engine, weights)))
     }
 
-    /// The estimate that outputs call `name` (`l40s-vllm-estimated`), for every weight dtype; empty where `name` is none.
+    /// The estimate that outputs call `name` (`l40s-vllm-estimated`), for every weight dtype of dense models and of mixtures
+    /// of experts; empty where `name` is none.
     ///
     /// # Errors
     /// An invalid file of its GPU.
@@ -232,7 +233,9 @@ impl Catalog {
             return Ok(Vec::new());
         };
         let gpu = self.hardware(gpu)?;
-        Ok(Dtype::ALL.into_iter().map(|dtype| gpu.estimated_profile(engine, dtype)).collect())
+        let kinds = [ModelKind::Dense, ModelKind::MixtureOfExperts];
+        let all = kinds.into_iter().flat_map(|kind| Dtype::ALL.map(|dtype| Weights { dtype, kind }));
+        Ok(all.map(|weights| gpu.estimated_profile(engine, weights)).collect())
     }
 
     fn best_profile(
@@ -248,7 +251,7 @@ impl Catalog {
             candidates.extend(profiles.into_iter().filter(|one| one.gpu == gpu.name && one.engine == engine));
         }
         let best = profile::best(candidates, version, weights);
-        Ok(best.unwrap_or_else(|| gpu.estimated_profile(engine, weights.dtype)))
+        Ok(best.unwrap_or_else(|| gpu.estimated_profile(engine, weights)))
     }
 
     /// A profile of the catalog. One whose GPU or engine is none, or another than its name says, would never be

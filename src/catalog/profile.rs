@@ -8,7 +8,7 @@ use toml::de::DeValue;
 use super::engine::{compare, is_version};
 use super::files::File;
 use super::hardware::{AllReduceRow, read_all_reduce};
-use super::{AllReduce, CatalogError, Dtype, Hardware, Mlp, Model};
+use super::{AllReduce, Attention, CatalogError, Dtype, Hardware, Mlp, Model};
 
 /// Fitted step-time parameters for (GPU, engine, weight dtype).
 #[derive(Clone, Debug)]
@@ -68,21 +68,31 @@ pub struct FitRecord {
     pub held_out_error_percent: BTreeMap<String, f64>,
 }
 
-/// Models that share kernels: a mixture of experts spends its time in grouped matrix products.
+/// Models that share kernels: a mixture of experts spends its time in grouped matrix products; how many launches a prompt
+/// takes depends on the attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelKind {
     Dense,
     MixtureOfExperts,
+    /// With latent attention.
+    LatentMixtureOfExperts,
+    /// With layers of linear attention.
+    HybridMixtureOfExperts,
 }
 
 impl ModelKind {
+    pub const ALL: [Self; 4] =
+        [Self::Dense, Self::MixtureOfExperts, Self::LatentMixtureOfExperts, Self::HybridMixtureOfExperts];
+
     /// As a profile writes it.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
             Self::Dense => "dense",
             Self::MixtureOfExperts => "mixture_of_experts",
+            Self::LatentMixtureOfExperts => "latent_mixture_of_experts",
+            Self::HybridMixtureOfExperts => "hybrid_mixture_of_experts",
         }
     }
 
@@ -92,7 +102,14 @@ impl ModelKind {
         match self {
             Self::Dense => "dense models",
             Self::MixtureOfExperts => "mixtures of experts",
+            Self::LatentMixtureOfExperts => "mixtures of experts with latent attention",
+            Self::HybridMixtureOfExperts => "mixtures of experts with linear attention",
         }
+    }
+
+    #[must_use]
+    pub const fn has_experts(self) -> bool {
+        !matches!(self, Self::Dense)
     }
 }
 
@@ -114,7 +131,17 @@ impl Model {
     #[must_use]
     pub fn weights(&self, dtype: Dtype) -> Weights {
         let has_experts = self.layers.iter().any(|group| matches!(group.mlp, Mlp::Moe { .. }));
-        Weights { dtype, kind: if has_experts { ModelKind::MixtureOfExperts } else { ModelKind::Dense } }
+        let attends = |is_it: fn(&Attention) -> bool| self.layers.iter().any(|group| is_it(&group.attention));
+        let kind = if !has_experts {
+            ModelKind::Dense
+        } else if attends(|attention| matches!(attention, Attention::Linear { .. })) {
+            ModelKind::HybridMixtureOfExperts
+        } else if attends(|attention| matches!(attention, Attention::Latent { .. })) {
+            ModelKind::LatentMixtureOfExperts
+        } else {
+            ModelKind::MixtureOfExperts
+        };
+        Weights { dtype, kind }
     }
 }
 
@@ -140,6 +167,8 @@ pub struct ProfileValues {
     /// Rate of reading the experts that random routing would touch, over that of dense matrices; above 1 where
     /// routing prefers some experts, so that fewer are touched.
     pub expert_memory: f64,
+    /// phi: correlation of two tokens' picking of an expert, in [0, 1); 0: every token picks at random.
+    pub expert_correlation: f64,
     /// h: tokens at which GEMMs reach half of `compute`; 0: at any number alike.
     pub half_tokens: f64,
     /// b_kv and e_a.
@@ -170,6 +199,8 @@ const LONGEST_S: f64 = 1000.0;
 /// Host constants where nothing was fitted: priors within the range of the servers that were (31 to 111 us
 /// per layer, 8 to 52 us per sequence, 2 to 21 ms).
 const PRIOR_OVERHEAD_PER_LAYER_S: f64 = 45e-6;
+/// The same of layers with experts, which take more launches: fits found 24 to 145 us, 70 in the mean.
+const PRIOR_OVERHEAD_OF_EXPERTS_S: f64 = 70e-6;
 const PRIOR_PER_SEQUENCE_S: f64 = 12e-6;
 const PRIOR_FRONT_END_S: f64 = 5e-3;
 /// fp8 over bf16 GEMM efficiency where fp8 kernels were not measured: mean of H100 (.50/.84),
@@ -180,6 +211,17 @@ const FP8_OVER_BF16: f64 = 0.66;
 const MXFP4_OVER_BF16: f64 = 0.27;
 /// Reading routed experts relative to dense matrices where it was not fitted: gpt-oss-120b on H200.
 const EXPERT_MEMORY: f64 = 0.78;
+/// Correlation of two tokens' picks: fits to MiniMax-M2.5, gpt-oss-120b, DeepSeek-V3 and Qwen3.5-397B on H200, B200 and
+/// B300 found 0.04 to 0.34 (docs/accuracy.md).
+const EXPERT_CORRELATION: f64 = 0.1;
+/// Fused kernels of experts over dense matrices: at 128 to 512 rows an expert the operator tables of NVIDIA AIConfigurator
+/// have .18 to .25 of the peak in bf16 (A100, H100, H200, B200), .09 to .18 in fp8 by blocks and .09 to .12 in nvfp4.
+/// Those are vLLM's; the throughputs that NVIDIA publishes for Qwen3-235B need twice as much of TensorRT-LLM's.
+const EXPERTS_OVER_DENSE: f64 = 0.25;
+const OWN_EXPERTS_OVER_DENSE: f64 = 0.5;
+/// Launching a step with prompt tokens where nothing was fitted, per layer: fits to vLLM and TensorRT-LLM on H100, H200 and
+/// B200 found 0.4 to 1.2 ms.
+const PRIOR_PREFILL_LAUNCH_PER_LAYER_S: f64 = 500e-6;
 /// Share of the fp8 efficiency that fp4 units reach of their doubled peak: a guess.
 const FP4_OVER_FP8: f64 = 0.75;
 
@@ -197,8 +239,10 @@ impl Hardware {
         own.unwrap_or(self.bf16_flops)
     }
 
-    /// Kernel values, derated to what is sustained, with prior host constants.
-    pub(super) fn estimated_values(&self, engine: &str, dtype: Dtype) -> ProfileValues {
+    /// Kernel values, derated to what is sustained, with prior host constants: what an estimated profile holds.
+    #[must_use]
+    pub fn estimated_values(&self, engine: &str, weights: impl Into<Weights>) -> ProfileValues {
+        let Weights { dtype, kind } = weights.into();
         let kernels = &self.kernels;
         let bf16 = kernels.bf16_compute * kernels.bf16_derate;
         let fp8 = kernels.fp8_compute.unwrap_or(kernels.bf16_compute * FP8_OVER_BF16) * kernels.fp8_derate;
@@ -219,19 +263,30 @@ impl Hardware {
         } else {
             0.0
         };
+        // The figure of MXFP4 is of experts. What a few rows cost is what they do in dense matrices.
+        let slower = match kind.has_experts() && dtype != Dtype::Mxfp4 {
+            true if own_kernels => OWN_EXPERTS_OVER_DENSE,
+            true => EXPERTS_OVER_DENSE,
+            false => 1.0,
+        };
         let kernels_are = if kernels.estimated { "estimated" } else { "measured" };
         ProfileValues {
             weight_dtype: dtype,
-            models: None,
-            compute,
+            models: Some(kind),
+            compute: compute * slower,
             memory,
             expert_memory: EXPERT_MEMORY,
-            half_tokens,
+            expert_correlation: EXPERT_CORRELATION,
+            half_tokens: half_tokens * slower,
             kv_memory: kernels.kv_memory,
             fp8_kv_memory,
             attention_compute: kernels.attention_compute,
-            overhead_per_layer_s: PRIOR_OVERHEAD_PER_LAYER_S,
-            prefill_launch_per_layer_s: 0.0,
+            overhead_per_layer_s: if kind.has_experts() {
+                PRIOR_OVERHEAD_OF_EXPERTS_S
+            } else {
+                PRIOR_OVERHEAD_PER_LAYER_S
+            },
+            prefill_launch_per_layer_s: PRIOR_PREFILL_LAUNCH_PER_LAYER_S,
             per_sequence_s: PRIOR_PER_SEQUENCE_S,
             front_end_s: PRIOR_FRONT_END_S,
             throttle: 0.0,
@@ -244,18 +299,19 @@ impl Hardware {
         }
     }
 
-    /// What the kernels reach, not derated, with prior host constants: where a fit starts.
+    /// What the kernels reach, not derated, with prior host constants: where a fit starts. Launches are not waited for,
+    /// unless the fit finds that they are.
     #[must_use]
-    pub fn kernel_values(&self, engine: &str, dtype: Dtype) -> ProfileValues {
+    pub fn kernel_values(&self, engine: &str, weights: impl Into<Weights>) -> ProfileValues {
         let mut underated = self.clone();
         underated.kernels.bf16_derate = 1.0;
         underated.kernels.fp8_derate = 1.0;
-        underated.estimated_values(engine, dtype)
+        ProfileValues { prefill_launch_per_layer_s: 0.0, ..underated.estimated_values(engine, weights) }
     }
 
     /// A profile of [`Hardware::estimated_values`].
-    pub(super) fn estimated_profile(&self, engine: &str, dtype: Dtype) -> Profile {
-        let values = self.estimated_values(engine, dtype);
+    pub(super) fn estimated_profile(&self, engine: &str, weights: Weights) -> Profile {
+        let values = self.estimated_values(engine, weights);
         Profile {
             name: estimate_name(&self.name, engine),
             gpu: self.name.clone(),
@@ -298,6 +354,8 @@ struct ValuesTable {
     memory: f64,
     expert_memory: Option<f64>,
     #[serde(default)]
+    expert_correlation: f64,
+    #[serde(default)]
     half_tokens: f64,
     kv_memory: f64,
     fp8_kv_memory: Option<f64>,
@@ -322,8 +380,9 @@ struct ValuesTable {
     note: String,
 }
 
-/// The profile for `weights`: one for this kind of model, else one for all, else one for the other kind, whose
-/// host and kernels at least are the same.
+/// The profile for `weights`: one for this kind of model, else one for all. What was fitted on another kind is none: the
+/// step overhead of DeepSeek-V3 under TensorRT-LLM, say, is three times that of dense models there, and with it Qwen3-235B
+/// comes out at half of its published throughput.
 pub(super) fn best(profiles: Vec<Profile>, version: Option<&str>, weights: Weights) -> Option<Profile> {
     let holds = |profile: &Profile| match (&profile.until_version, version) {
         (None, _) => true,
@@ -332,24 +391,12 @@ pub(super) fn best(profiles: Vec<Profile>, version: Option<&str>, weights: Weigh
     };
     let distance = |profile: &Profile| {
         let values = profile.values.first().filter(|values| values.weight_dtype == weights.dtype)?;
-        let of_kind = values.models.map_or(1, |kind| if kind == weights.kind { 0 } else { 2 });
+        let is_for_kind = values.models.is_none_or(|kind| kind == weights.kind);
         // One for old versions knows them better than one for all.
-        holds(profile).then_some((of_kind, profile.until_version.is_none()))
+        (is_for_kind && holds(profile)).then_some((values.models.is_none(), profile.until_version.is_none()))
     };
     let nearest = profiles.into_iter().filter_map(|one| Some((distance(&one)?, one)));
-    let ((of_kind, _), mut profile) = nearest.min_by_key(|(distance, _)| *distance)?;
-    if of_kind == 2 {
-        profile.standing = Standing::Estimated;
-        profile.held_out_error = None;
-        profile.published_error = None;
-        profile.fit = None;
-        for values in &mut profile.values {
-            let fitted_on = values.models.map_or("other models", ModelKind::name);
-            values.standing = Standing::Estimated;
-            values.note = format!("fitted on {fitted_on}, used for {}", weights.kind.name());
-        }
-    }
-    Some(profile)
+    nearest.min_by_key(|(distance, _)| *distance).map(|(_, profile)| profile)
 }
 
 /// Reads a profile's file: one profile per table of values, in the file's order.
@@ -425,6 +472,7 @@ fn read_values(table: &ValuesTable, file: &File) -> Result<ProfileValues, Catalo
         compute: fraction("compute", table.compute)?,
         memory: fraction("memory", table.memory)?,
         expert_memory: file.positive("values.expert_memory", table.expert_memory.unwrap_or(EXPERT_MEMORY))?,
+        expert_correlation: file.share("values.expert_correlation", table.expert_correlation)?,
         half_tokens: file.not_negative("values.half_tokens", table.half_tokens)?,
         kv_memory: fraction("kv_memory", table.kv_memory)?,
         fp8_kv_memory: fraction("fp8_kv_memory", table.fp8_kv_memory.unwrap_or(table.kv_memory))?,

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! 1 + c sqrt(p (E - k) / ((E - 1) n k))    picks to compute
-//! 1 + c sqrt(p (1 - q) / (q E))            experts to read, q = 1 - (1 - k/E)^n of them touched
+//! 1 + c sqrt(p (1 - q) / (q E))            experts to read, where the share q of all is touched
 //! ```
 //!
 //! Real routers prefer some experts, so the busiest GPU has at least this much more.
@@ -44,9 +44,8 @@ impl Spread {
         largest * (gpus * (experts - top_k) / ((experts - 1.0).max(1.0) * top_k)).sqrt()
     }
 
-    /// Experts that the busiest GPU reads, over the mean, with n tokens.
-    pub fn read_factor(&self, tokens: u32) -> f64 {
-        let touched = 1.0 - libm::pow(1.0 - self.top_k / self.experts, f64::from(tokens));
+    /// Experts that the busiest GPU reads, over the mean, where the share `touched` of all is.
+    pub fn read_factor(&self, touched: f64) -> f64 {
         if touched <= 0.0 {
             return 1.0;
         }
@@ -114,7 +113,7 @@ mod tests {
             let n = tokens as f64;
             let expected = 1.0 + spread.tokens_per_root() / n.sqrt();
             assert!((expected / picks - 1.0).abs() < 0.06, "picks {expected} {picks} of {experts}/{tokens}");
-            let expected = spread.read_factor(tokens as u32);
+            let expected = spread.read_factor(1.0 - (1.0 - top_k as f64 / experts as f64).powf(n));
             assert!(
                 (expected / touched - 1.0).abs() < 0.06,
                 "read {expected} {touched} of {experts}/{tokens}"

@@ -12,8 +12,8 @@
 //! Weights are read once per step, whatever mix of prefill and decode it holds. Compute and weight
 //! streaming overlap imperfectly: the 2-norm lies between "the longer one" and "one after the other".
 //! (Fitted to a Qwen3-14B server, exponents of 1.5, 2, 3 and plain max were within 0.7 points of each
-//! other; addition was 5 points worse.) Of a mixture of experts, n tokens that each pick k of E touch
-//! the share 1 - (1 - k/E)^n, read less efficiently than dense matrices. A matrix with m rows of input
+//! other; addition was 5 points worse.) Of a mixture of experts, n tokens that each pick k of E touch a share
+//! (`experts`), read less efficiently than dense matrices. A matrix with m rows of input
 //! computes at m / (m + h) of its best rate, so every matrix that is touched takes as long as h rows more.
 //!
 //! Attention multiplies (T_pairs) and reads KV (T_kv), both sums over the step's sequences that arrive summed
@@ -98,6 +98,8 @@ pub struct StepCost {
     /// Reading the routed experts that n tokens touch, by n; the last entry holds for all larger n.
     /// Empty for a dense model.
     experts_memory_s: Vec<f64>,
+    /// Reading all of them.
+    all_experts_s: f64,
     head_compute_per_row_s: f64,
     head_memory_s: f64,
     attention: AttentionCost,
@@ -175,7 +177,13 @@ impl StepCost {
             },
             spread_per_root_token_s: 0.0,
             linear_memory_s: weights.dense / stream,
-            experts_memory_s: experts_memory(model, all_experts_s, max_num_batched_tokens),
+            experts_memory_s: experts_memory(
+                model,
+                all_experts_s,
+                profile.expert_correlation,
+                max_num_batched_tokens,
+            ),
+            all_experts_s,
             // The head stays bf16 under every weight format.
             head_compute_per_row_s: 2.0 * head / bf16_compute,
             head_memory_s: ACTIVATION_BYTES * head / stream,
@@ -212,8 +220,8 @@ impl StepCost {
             let routed = parameters.routed_active as f64 / parameters.active_in_layers() as f64;
             self.spread_per_root_token_s =
                 self.linear_compute_per_token_s * routed * spread.tokens_per_root();
-            for (tokens, read_s) in (0..).zip(&mut self.experts_memory_s) {
-                *read_s *= spread.read_factor(tokens);
+            for read_s in &mut self.experts_memory_s {
+                *read_s *= spread.read_factor(*read_s / self.all_experts_s);
             }
         }
         self
@@ -234,6 +242,7 @@ impl StepCost {
             spread_per_root_token_s: 0.0,
             linear_memory_s: 0.0,
             experts_memory_s: Vec::new(),
+            all_experts_s: 0.0,
             head_compute_per_row_s: 0.0,
             head_memory_s: 0.0,
             attention: AttentionCost {
@@ -269,6 +278,7 @@ impl StepCost {
             spread_per_root_token_s: self.spread_per_root_token_s * factor,
             linear_memory_s: self.linear_memory_s * factor,
             experts_memory_s: self.experts_memory_s.iter().map(|read_s| read_s * factor).collect(),
+            all_experts_s: self.all_experts_s * factor,
             head_compute_per_row_s: self.head_compute_per_row_s * factor,
             head_memory_s: self.head_memory_s * factor,
             attention: AttentionCost {

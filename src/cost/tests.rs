@@ -128,7 +128,8 @@ fn fp8_weights_halve_what_is_streamed_but_not_the_head() {
 
 #[test]
 fn a_mixture_of_experts_reads_the_experts_it_touches() {
-    let setup = Setup::new("gpt-oss-120b", "h200-sxm", Dtype::Mxfp4);
+    let mut setup = Setup::new("gpt-oss-120b", "h200-sxm", Dtype::Mxfp4);
+    setup.values.expert_correlation = 0.0;
     let cost = setup.cost(1);
     let weights = setup.model.weight_bytes(Dtype::Mxfp4);
     let stream = setup.hardware.memory_bandwidth_bytes_per_s * setup.values.memory;
@@ -241,7 +242,8 @@ fn expert_parallelism_adds_what_the_busiest_gpu_has_more() {
 /// dense and 2.55 G of shared feed-forward layers, 0.11 G of routers; of 653.9 G in routed experts 20.4 G are used.
 #[test]
 fn ranks_compute_their_own_tokens_and_a_part_of_everybodys() {
-    let setup = Setup::new("deepseek-v3", "h200-sxm", Dtype::Fp8);
+    let mut setup = Setup::new("deepseek-v3", "h200-sxm", Dtype::Fp8);
+    setup.values.expert_correlation = 0.0;
     let values = &setup.values;
     let (own, alone) = (decode(4, 1000, Tokens::MAX), setup.cost(1).terms(&decode(4, 1000, Tokens::MAX)));
     let all = own.times(8);

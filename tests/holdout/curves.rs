@@ -142,13 +142,19 @@ pub fn set(server: &Server, loads: &[Load], roles: &[Role]) -> String {
 
 /// The head of an entry: name, source, model and engine.
 fn deployment(load: &Load, role: Role) -> String {
-    let Source { model, weights, engine, recv_interval, .. } = load.source;
+    let Source { model, weights, engine, recv_interval, budget, batch_wait, .. } = load.source;
     let groups = if load.expert_parallel { " EP" } else { "" };
     let mut option = if load.expert_parallel { "enable_expert_parallel = true\n" } else { "" }.to_owned();
     if let Some((few, many)) = recv_interval {
         let interval = if load.users < MANY_USERS { few } else { many };
         // Writing to a string cannot fail.
         let _ = writeln!(option, "scheduler_recv_interval = {interval}");
+    }
+    if let Some(tokens) = budget.tokens(load.input, load.output, load.users) {
+        let _ = writeln!(option, "max_num_batched_tokens = {tokens}");
+    }
+    if *batch_wait && (load.input, load.output) == (1024, 1024) && load.gpus < 8 {
+        option += "batch_wait_timeout_iters = 20\nbatch_wait_max_tokens_ratio = 0.9\n";
     }
     format!(
         "name = \"{model}-{weights} TP{gpus}{groups}\"\n\

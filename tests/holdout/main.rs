@@ -9,7 +9,7 @@
 //! `KNEE_SERVER`: only servers whose name contains this; `KNEE_SPLIT`: only splits whose name does;
 //! `KNEE_SETS`: a folder into which the measurement sets are written, one for each server and split, so that
 //! `knee calibrate` runs the same fit, and the profiles that it would write; `KNEE_LOADS`: every
-//! load is printed. A row takes 10 to 150 s of CPU time and the whole table an hour or two, so it is not among the default
+//! load is printed; `KNEE_FIT`: parameters to fit instead of the server's own (`memory,half_tokens`). A row takes 10 to 150 s of CPU time and the whole table an hour or two, so it is not among the default
 //! tests; each row is printed when it is known.
 
 mod curves;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use curves::{Load, Role, loads, set};
-use knee::calibrate::{Options, calibrate, profile_toml};
+use knee::calibrate::{Options, Parameter, calibrate, profile_toml};
 use knee::catalog::Catalog;
 use knee::experiment::Silent;
 use knee::rng::{Purpose, stream};
@@ -32,6 +32,8 @@ use servers::{SERVERS, Server};
 
 /// Most loads that a fit takes: their number times the runs of a search is what a fit costs.
 const MOST_FITTED: usize = 16;
+/// The same of a profile that is shipped.
+const MOST_SHIPPED: usize = 40;
 /// Largest of the smaller deployments, and of the fewer users.
 const FEW_GPUS: u32 = 2;
 const FEW_USERS: u32 = 16;
@@ -41,6 +43,11 @@ const FEW_USERS: u32 = 16;
 enum Split {
     /// Nothing is fitted: the shipped profile on every load, those included that it was fitted on.
     Shipped,
+    /// Nothing is fitted: what an estimated profile makes of the GPU's kernels.
+    Kernels,
+    /// What profiles are shipped from. Up to [`MOST_SHIPPED`] loads all are fitted, and what is held out is three random
+    /// halves, each scored after a fit on the other; of more, the rest is held out.
+    All,
     /// A random half, drawn in each stratum.
     Half(u64),
     /// Fitted on 1 and 2 GPUs (the fewest there are, if more), scored on more.
@@ -54,8 +61,10 @@ enum Split {
 }
 
 impl Split {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Shipped,
+        Self::Kernels,
+        Self::All,
         Self::Half(1),
         Self::Half(2),
         Self::Half(3),
@@ -70,6 +79,8 @@ impl Split {
     fn name(self, server: &Server) -> String {
         match self {
             Self::Shipped => "shipped profile, all loads".to_owned(),
+            Self::Kernels => "kernel values, all loads".to_owned(),
+            Self::All => "as shipped".to_owned(),
             Self::Half(seed) => format!("random half {seed}"),
             Self::Gpus => "fewer to more GPUs".to_owned(),
             Self::Prompts => "shorter to longest prompts".to_owned(),
@@ -87,8 +98,8 @@ impl Split {
         let least_gpus = loads.iter().map(|load| load.gpus).min()?;
         let longest = loads.iter().map(|load| load.input).max()?;
         let may_be_fitted = |load: &Load| match self {
-            Self::Shipped => false,
-            Self::Half(_) => true,
+            Self::Shipped | Self::Kernels => false,
+            Self::All | Self::Half(_) => true,
             Self::Gpus => load.gpus <= FEW_GPUS.max(least_gpus),
             Self::Prompts => load.input < longest,
             Self::Users => load.users <= FEW_USERS,
@@ -97,18 +108,22 @@ impl Split {
                     && server.models.get(place).is_some_and(|source| std::ptr::eq(source, load.source))
             }
         };
-        let most = if let Self::Half(_) = self { loads.len() / 2 } else { loads.len() };
-        let fitted = drawn(loads, &may_be_fitted, most.min(MOST_FITTED), seed);
+        let most = match self {
+            Self::All => MOST_SHIPPED,
+            Self::Half(_) => most_fitted().min(loads.len() / 2),
+            _ => most_fitted(),
+        };
+        let fitted = drawn(loads, &may_be_fitted, most, seed);
         let role = |at: usize| match self {
             _ if fitted.contains(&at) => Role::Fitted,
             // What could have been fitted and was not is no test of reaching further.
-            Self::Shipped | Self::Half(_) => Role::HeldOut,
+            Self::Shipped | Self::Kernels | Self::All | Self::Half(_) => Role::HeldOut,
             _ if may_be_fitted(&loads[at]) => Role::Unused,
             _ => Role::HeldOut,
         };
         let roles: Vec<Role> = (0..loads.len()).map(role).collect();
-        let is_asked = matches!(self, Self::Shipped) || !fitted.is_empty();
-        (is_asked && roles.contains(&Role::HeldOut)).then_some(roles)
+        let is_asked = matches!(self, Self::Shipped | Self::Kernels) || !fitted.is_empty();
+        (is_asked && (matches!(self, Self::All) || roles.contains(&Role::HeldOut))).then_some(roles)
     }
 }
 
@@ -131,6 +146,10 @@ fn drawn(loads: &[Load], may: &dyn Fn(&Load) -> bool, count: usize, seed: u64) -
     turns.take(count).collect()
 }
 
+fn most_fitted() -> usize {
+    std::env::var("KNEE_MOST").map_or(MOST_FITTED, |most| most.parse().expect("a number"))
+}
+
 fn read(text: &str) -> Vec<Cell> {
     let document = Document::parse(text, None).expect("TOML");
     let (measurements, _) =
@@ -148,13 +167,15 @@ fn words(errors: &[ErrorRow]) -> [String; 2] {
 
 fn row(server: &Server, split: Split, roles: &[Role], fitted: &[ErrorRow], held_out: &[ErrorRow]) -> String {
     let count = |role: Role| roles.iter().filter(|one| **one == role).count();
+    // Of three halves about every load is held out once.
+    let out = if count(Role::HeldOut) == 0 { roles.len() } else { count(Role::HeldOut) };
     let ([ttft_in, tpot_in], [ttft_out, tpot_out]) = (words(fitted), words(held_out));
     format!(
         "| {} | {} | {}, {} | {ttft_in} | {ttft_out} | {tpot_in} | {tpot_out} |",
         server.name,
         split.name(server),
         count(Role::Fitted),
-        count(Role::HeldOut)
+        out
     )
 }
 
@@ -179,21 +200,35 @@ fn print_loads(title: &str, scored: &[Scored]) {
 
 fn run(server: &Server, split: Split, roles: &[Role], text: &str, file: Option<&Path>) -> String {
     let cells = read(text);
-    if let Split::Shipped = split {
-        let simulated = |cell: &Cell| cell.simulate(&cell.measurement.system).expect("a run").figures;
+    if let Split::Shipped | Split::Kernels = split {
+        let simulated = |cell: &Cell| {
+            let serving = cell.serving();
+            let weights = serving.model.weights(serving.weight_dtype);
+            let estimated = || serving.hardware.estimated_values(&serving.engine.engine, weights);
+            let system = match split {
+                Split::Kernels => &cell.system_with(&estimated()),
+                _ => &cell.measurement.system,
+            };
+            cell.simulate(system).expect("a run").figures
+        };
         let scored: Vec<Scored> = cells
             .iter()
             .map(|cell| Scored { cell: cell.clone(), simulated: simulated(cell), regime: None })
             .collect();
-        print_loads("shipped", &scored);
+        print_loads("scored", &scored);
         return row(server, split, roles, &[], &error_table(&scored));
     }
-    let options = Options { also: server.also.to_vec(), hold_out: None };
+    let asked = std::env::var("KNEE_FIT").ok();
+    let also: Vec<Parameter> = asked.as_ref().map_or_else(
+        || server.also.to_vec(),
+        |keys| keys.split(',').map(|key| Parameter::of_key(key).expect("a parameter")).collect(),
+    );
+    let options = Options { also: also.clone(), hold_out: None };
     let result = calibrate(&cells, &options, &Silent).expect("a fit");
     let fit = &result.fits[0];
     if let Some(file) = file {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let also: Vec<&str> = server.also.iter().map(|parameter| parameter.key()).collect();
+        let also: Vec<&str> = also.iter().map(|parameter| parameter.key()).collect();
         let command = format!("knee calibrate {name} -o profile.toml --fit {}", also.join(","));
         fs::write(file.with_extension("profile.toml"), profile_toml(&result, &command)).expect("a profile");
     }
@@ -246,8 +281,12 @@ fn table_of_hold_outs() {
             let Some(roles) = split.roles(server, &loads) else { continue };
             let mut text = set(server, &loads, &roles);
             if let Some(gpu) = server.offline {
-                let half = matches!(split, Split::Half(_));
-                text += &offline::entries(gpu, half, &file.with_file_name("measured.csv"));
+                let is_held_out = |place: usize| match split {
+                    Split::All => false,
+                    Split::Half(_) => place % 2 == 1,
+                    _ => true,
+                };
+                text += &offline::entries(gpu, is_held_out, &file.with_file_name("measured.csv"));
             }
             let path = sets.as_ref().map(|folder| {
                 fs::create_dir_all(folder).expect("a folder for the sets");

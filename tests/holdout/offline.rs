@@ -13,9 +13,9 @@ const MODELS: [(&str, &str); 3] = [
 /// Requests where the file does not say.
 const REQUESTS: &str = "1000";
 
-/// Entries of a measurement set: the throughputs of 1.0 on `gpu` (as the file writes it) in fp8; with `half`, every
-/// other one of a model is fitted, else none.
-pub fn entries(gpu: &str, half: bool, file: &Path) -> String {
+/// Entries of a measurement set: the throughputs of 1.0 on `gpu` (as the file writes it) in fp8. Of a model's the first
+/// is held out if `is_held_out(0)`, and so on.
+pub fn entries(gpu: &str, is_held_out: impl Fn(usize) -> bool, file: &Path) -> String {
     let mut table =
         csv::Reader::from_path(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let mut models: BTreeMap<&str, usize> = BTreeMap::new();
@@ -28,7 +28,7 @@ pub fn entries(gpu: &str, half: bool, file: &Path) -> String {
         let model = MODELS.iter().find(|(name, _)| *name == of("model"));
         let (true, true, Some((_, model))) = (is_offline, plain, model) else { continue };
         let place = models.entry(model).or_default();
-        let is_held_out = !half || *place % 2 == 1;
+        let holdout = is_held_out(*place);
         *place += 1;
         let requests = if of("n_requests").is_empty() { REQUESTS } else { of("n_requests") };
         // Writing to a string cannot fail.
@@ -37,7 +37,7 @@ pub fn entries(gpu: &str, half: bool, file: &Path) -> String {
             "\n[[measurement]]\n\
              name = \"{model}-fp8 TP{tp} offline\"\n\
              source = \"NVIDIA, TensorRT-LLM performance overview\"\n\
-             holdout = {is_held_out}\n\
+             holdout = {holdout}\n\
              [measurement.model]\nname = \"{model}\"\nweight_dtype = \"fp8\"\n\
              [measurement.engine]\nname = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n\
              max_num_batched_tokens = 33000\ntensor_parallel_size = {tp}\n\

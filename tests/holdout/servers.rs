@@ -3,7 +3,7 @@
 //! Settings are those of the load generator's public scripts (SemiAnalysisAI/InferenceX, `benchmarks`).
 
 use knee::calibrate::Parameter::{
-    self, ExpertMemory, Fp8KvMemory, HalfTokens, Memory, PrefillLaunchPerLayer,
+    self, ExpertCorrelation, Fp8KvMemory, HalfTokens, Memory, PrefillLaunchPerLayer,
 };
 
 /// One profile's worth of curves.
@@ -52,6 +52,32 @@ pub struct Source {
     pub deployments: &'static [(u32, bool)],
     /// `scheduler_recv_interval` below 16 users and from there on.
     pub recv_interval: Option<(u32, u32)>,
+    pub budget: Budget,
+    /// Prompts wait for each other where these and the answers are short, on fewer than 8 GPUs.
+    pub batch_wait: bool,
+}
+
+/// `max_num_batched_tokens`, from a load's nominal lengths.
+#[derive(Clone, Copy)]
+pub enum Budget {
+    /// What the engine's keys or defaults say.
+    Engine,
+    Prompts(u32),
+    /// The longest request and 200 tokens.
+    Request,
+    /// A prompt, a token of every user and 64, in multiples of 64.
+    PromptAndUsers,
+}
+
+impl Budget {
+    pub fn tokens(self, input: u32, output: u32, users: u32) -> Option<u32> {
+        match self {
+            Self::Engine => None,
+            Self::Prompts(count) => Some(count * input),
+            Self::Request => Some(input + output + 200),
+            Self::PromptAndUsers => Some((input + users + 64).next_multiple_of(64)),
+        }
+    }
 }
 
 impl Source {
@@ -65,6 +91,8 @@ impl Source {
         engine: "",
         deployments: &[],
         recv_interval: None,
+        budget: Budget::Engine,
+        batch_wait: false,
     };
 }
 
@@ -79,15 +107,28 @@ const LLAMA_UNDER_VLLM: Source = Source {
     ..Source::PLAIN
 };
 const GPT_OSS: &[&str] = &["openai/gpt-oss-120b"];
+const KIMI: &[&str] = &["moonshotai/Kimi-K2.5"];
 const MINIMAX: &[&str] = &["MiniMaxAI/MiniMax-M2.5"];
+const MINIMAX_ON_BLACKWELL: Source = Source {
+    paths: MINIMAX,
+    precision: "fp8",
+    versions: Some(&["0.19.0"]),
+    model: "minimax-m2.5",
+    weights: "fp8",
+    engine: "name = 'vllm'\nversion = '0.19'\ngpu_memory_utilization = 0.9\nkv_cache_dtype = 'fp8'\nblock_size = 32\n\
+             enable_prefix_caching = false\n",
+    budget: Budget::Prompts(2),
+    ..Source::PLAIN
+};
+const MINIMAX_IN_NVFP4: Source = Source { precision: "fp4", weights: "nvfp4", ..MINIMAX_ON_BLACKWELL };
 const QWEN35: &[&str] = &["Qwen/Qwen3.5-397B-A17B"];
 const DEEPSEEK: &[&str] = &["deepseek-ai/DeepSeek-R1", "deepseek-ai/DeepSeek-V3"];
-const VLLM: &[Parameter] = &[Memory, HalfTokens];
-const VLLM_EXPERTS: &[Parameter] = &[Memory, HalfTokens, ExpertMemory];
-const TRT: &[Parameter] = &[Memory, PrefillLaunchPerLayer];
-const TRT_OFFLINE: &[Parameter] = &[Memory, HalfTokens, Fp8KvMemory];
-const SGLANG: &[Parameter] = &[Memory, PrefillLaunchPerLayer];
-const SGLANG_EXPERTS: &[Parameter] = &[Memory, HalfTokens, ExpertMemory, PrefillLaunchPerLayer];
+/// Reading weights and caches stays at what kernels reach, where there is a table of them.
+const DENSE: &[Parameter] = &[HalfTokens, PrefillLaunchPerLayer];
+const NO_TABLE: &[Parameter] = &[Memory, HalfTokens, PrefillLaunchPerLayer];
+const EXPERTS: &[Parameter] = &[HalfTokens, ExpertCorrelation, PrefillLaunchPerLayer];
+
+const OFFLINE_TOO: &[Parameter] = &[HalfTokens, Fp8KvMemory, PrefillLaunchPerLayer];
 
 /// `scheduler_recv_interval` of the scripts for B200.
 const RECV: Option<(u32, u32)> = Some((10, 30));
@@ -109,7 +150,7 @@ pub const SERVERS: &[Server] = &[
             ..Source::PLAIN
         }],
         fixed_lengths: true,
-        also: SGLANG,
+        also: DENSE,
         loads: 46,
         ..Server::PLAIN
     },
@@ -127,7 +168,7 @@ pub const SERVERS: &[Server] = &[
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
             ..Source::PLAIN
         }],
-        also: TRT,
+        also: DENSE,
         loads: 176,
         ..Server::PLAIN
     },
@@ -145,7 +186,7 @@ pub const SERVERS: &[Server] = &[
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
             ..Source::PLAIN
         }],
-        also: TRT,
+        also: EXPERTS,
         loads: 126,
         ..Server::PLAIN
     },
@@ -155,39 +196,46 @@ pub const SERVERS: &[Server] = &[
         system: "h100_sxm",
         backend: "vllm",
         models: &[LLAMA_UNDER_VLLM],
-        also: VLLM,
+        also: DENSE,
         loads: 22,
         ..Server::PLAIN
     },
     Server {
-        name: "h200-sxm sglang fp8 experts",
+        name: "h200-sxm sglang fp8 latent experts",
         gpu: "h200-sxm",
         system: "h200_sxm",
         backend: "sglang",
-        models: &[
-            Source {
-                paths: DEEPSEEK,
-                precision: "fp8",
-                versions: Some(&["0.5.9"]),
-                model: "deepseek-v3",
-                weights: "fp8",
-                engine: "name = 'sglang'\nversion = '0.5'\ngpu_memory_utilization = 0.82\n\
+        models: &[Source {
+            paths: DEEPSEEK,
+            precision: "fp8",
+            versions: Some(&["0.5.9"]),
+            model: "deepseek-v3",
+            weights: "fp8",
+            engine: "name = 'sglang'\nversion = '0.5'\ngpu_memory_utilization = 0.82\n\
                          max_num_batched_tokens = 32768\nmax_prefill_tokens = 32768\n",
-                ..Source::PLAIN
-            },
-            Source {
-                paths: QWEN35,
-                precision: "fp8",
-                versions: Some(&["0.5.9"]),
-                model: "qwen3.5-397b-a17b",
-                weights: "fp8",
-                engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\n\
+            ..Source::PLAIN
+        }],
+        also: EXPERTS,
+        loads: 13,
+        ..Server::PLAIN
+    },
+    Server {
+        name: "h200-sxm sglang fp8 hybrid experts",
+        gpu: "h200-sxm",
+        system: "h200_sxm",
+        backend: "sglang",
+        models: &[Source {
+            paths: QWEN35,
+            precision: "fp8",
+            versions: Some(&["0.5.9"]),
+            model: "qwen3.5-397b-a17b",
+            weights: "fp8",
+            engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\n\
                          gpu_memory_utilization = 0.8\nmax_num_batched_tokens = 16384\n",
-                ..Source::PLAIN
-            },
-        ],
-        also: SGLANG_EXPERTS,
-        loads: 28,
+            ..Source::PLAIN
+        }],
+        also: EXPERTS,
+        loads: 15,
         ..Server::PLAIN
     },
     Server {
@@ -200,13 +248,34 @@ pub const SERVERS: &[Server] = &[
             precision: "fp8",
             model: "llama-3.1-70b",
             weights: "fp8",
-            engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n\
-                     max_num_batched_tokens = 9416\n",
+            engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
+            budget: Budget::Request,
+            batch_wait: true,
             ..Source::PLAIN
         }],
-        also: TRT_OFFLINE,
+        also: OFFLINE_TOO,
         offline: Some("H200-SXM-141GB"),
         loads: 28,
+        ..Server::PLAIN
+    },
+    Server {
+        name: "h200-sxm tensorrt-llm fp8 latent experts",
+        gpu: "h200-sxm",
+        system: "h200_sxm",
+        backend: "trtllm",
+        models: &[Source {
+            paths: DEEPSEEK,
+            precision: "fp8",
+            versions: Some(&["", "1.1.0rc2.post2"]),
+            model: "deepseek-v3",
+            weights: "fp8",
+            engine: "name = 'tensorrt-llm'\nversion = '1.1'\nkv_cache_dtype = 'fp8'\n\
+                     gpu_memory_utilization = 0.75\nmax_num_seqs = 128\n",
+            budget: Budget::PromptAndUsers,
+            ..Source::PLAIN
+        }],
+        also: EXPERTS,
+        loads: 29,
         ..Server::PLAIN
     },
     Server {
@@ -215,7 +284,7 @@ pub const SERVERS: &[Server] = &[
         system: "h200_sxm",
         backend: "vllm",
         models: &[LLAMA_UNDER_VLLM],
-        also: VLLM,
+        also: DENSE,
         loads: 31,
         ..Server::PLAIN
     },
@@ -227,13 +296,49 @@ pub const SERVERS: &[Server] = &[
         models: &[Source {
             paths: MINIMAX,
             precision: "fp8",
+            versions: Some(&["0.18.0"]),
             model: "minimax-m2.5",
             weights: "fp8",
             engine: "name = 'vllm'\nversion = '0.18'\ngpu_memory_utilization = 0.95\n",
             ..Source::PLAIN
         }],
-        also: VLLM,
+        also: EXPERTS,
         loads: 30,
+        ..Server::PLAIN
+    },
+    Server {
+        name: "h200-sxm vllm 0.16 fp8 experts",
+        gpu: "h200-sxm",
+        system: "h200_sxm",
+        backend: "vllm",
+        models: &[Source {
+            paths: MINIMAX,
+            precision: "fp8",
+            versions: Some(&["0.16.0"]),
+            model: "minimax-m2.5",
+            weights: "fp8",
+            engine: "name = 'vllm'\nversion = '0.16'\ngpu_memory_utilization = 0.95\n",
+            ..Source::PLAIN
+        }],
+        also: EXPERTS,
+        loads: 30,
+        ..Server::PLAIN
+    },
+    Server {
+        name: "h200-sxm vllm int4 latent experts",
+        gpu: "h200-sxm",
+        system: "h200_sxm",
+        backend: "vllm",
+        models: &[Source {
+            paths: KIMI,
+            precision: "int4",
+            model: "kimi-k2.5",
+            weights: "int4",
+            engine: "name = 'vllm'\nversion = '0.16'\ngpu_memory_utilization = 0.95\n",
+            ..Source::PLAIN
+        }],
+        also: EXPERTS,
+        loads: 13,
         ..Server::PLAIN
     },
     Server {
@@ -244,17 +349,18 @@ pub const SERVERS: &[Server] = &[
         models: &[Source {
             paths: GPT_OSS,
             precision: "fp4",
+            versions: Some(&["0.18.0"]),
             model: "gpt-oss-120b",
             weights: "mxfp4",
             engine: "name = 'vllm'\nversion = '0.18'\nmax_num_seqs = 64\n",
             ..Source::PLAIN
         }],
-        also: VLLM_EXPERTS,
-        loads: 60,
+        also: EXPERTS,
+        loads: 51,
         ..Server::PLAIN
     },
     Server {
-        name: "b200-sxm sglang fp8 experts",
+        name: "b200-sxm sglang fp8 latent experts",
         gpu: "b200-sxm",
         system: "b200_sxm",
         backend: "sglang",
@@ -271,7 +377,19 @@ pub const SERVERS: &[Server] = &[
                          max_prefill_tokens = 32768\nmax_num_seqs = 128\n",
                 deployments: &[(8, false)],
                 recv_interval: RECV,
+                ..Source::PLAIN
             },
+        ],
+        also: EXPERTS,
+        loads: 11,
+        ..Server::PLAIN
+    },
+    Server {
+        name: "b200-sxm sglang fp8 hybrid experts",
+        gpu: "b200-sxm",
+        system: "b200_sxm",
+        backend: "sglang",
+        models: &[
             // Rows of 4 GPUs without expert parallelism are of runs with drafts: at 4 users their TPOT is less
             // than that of 8 GPUs.
             Source {
@@ -285,14 +403,15 @@ pub const SERVERS: &[Server] = &[
                          max_prefill_tokens = 32768\nmax_num_seqs = 128\n",
                 deployments: &[(4, true), (8, false)],
                 recv_interval: RECV,
+                ..Source::PLAIN
             },
         ],
-        also: SGLANG_EXPERTS,
-        loads: 36,
+        also: EXPERTS,
+        loads: 25,
         ..Server::PLAIN
     },
     Server {
-        name: "b200-sxm sglang nvfp4 experts",
+        name: "b200-sxm sglang nvfp4 latent experts",
         gpu: "b200-sxm",
         system: "b200_sxm",
         backend: "sglang",
@@ -307,12 +426,12 @@ pub const SERVERS: &[Server] = &[
             recv_interval: RECV,
             ..Source::PLAIN
         }],
-        also: SGLANG_EXPERTS,
+        also: EXPERTS,
         loads: 33,
         ..Server::PLAIN
     },
     Server {
-        name: "b200-sxm sglang bf16 experts",
+        name: "b200-sxm sglang bf16 hybrid experts",
         gpu: "b200-sxm",
         system: "b200_sxm",
         backend: "sglang",
@@ -326,8 +445,27 @@ pub const SERVERS: &[Server] = &[
             recv_interval: RECV,
             ..Source::PLAIN
         }],
-        also: SGLANG_EXPERTS,
+        also: EXPERTS,
         loads: 15,
+        ..Server::PLAIN
+    },
+    Server {
+        name: "b200-sxm sglang nvfp4 hybrid experts",
+        gpu: "b200-sxm",
+        system: "b200_sxm",
+        backend: "sglang",
+        models: &[Source {
+            paths: QWEN35,
+            precision: "fp4",
+            versions: Some(&["nightly-dev-20260402-d7256eb6"]),
+            model: "qwen3.5-397b-a17b",
+            weights: "nvfp4",
+            engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\ngpu_memory_utilization = 0.85\nmax_num_batched_tokens = 32768\nmax_prefill_tokens = 32768\nmax_num_seqs = 128\n",
+            recv_interval: Some((30, 30)),
+            ..Source::PLAIN
+        }],
+        also: EXPERTS,
+        loads: 12,
         ..Server::PLAIN
     },
     Server {
@@ -342,9 +480,10 @@ pub const SERVERS: &[Server] = &[
             weights: "fp8",
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n\
                      max_num_batched_tokens = 16384\n",
+            batch_wait: true,
             ..Source::PLAIN
         }],
-        also: TRT,
+        also: DENSE,
         loads: 34,
         ..Server::PLAIN
     },
@@ -362,7 +501,7 @@ pub const SERVERS: &[Server] = &[
                      gpu_memory_utilization = 0.85\nmax_num_batched_tokens = 20000\n",
             ..Source::PLAIN
         }],
-        also: TRT,
+        also: EXPERTS,
         loads: 74,
         ..Server::PLAIN
     },
@@ -376,11 +515,12 @@ pub const SERVERS: &[Server] = &[
             precision: "fp4",
             model: "llama-3.1-70b",
             weights: "nvfp4",
-            engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n\
-                     max_num_batched_tokens = 9416\n",
+            engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
+            budget: Budget::Request,
+            batch_wait: true,
             ..Source::PLAIN
         }],
-        also: TRT,
+        also: NO_TABLE,
         loads: 39,
         ..Server::PLAIN
     },
@@ -397,7 +537,7 @@ pub const SERVERS: &[Server] = &[
             engine: "name = 'vllm'\nversion = '0.14'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 512\n",
             ..Source::PLAIN
         }],
-        also: VLLM,
+        also: DENSE,
         loads: 60,
         ..Server::PLAIN
     },
@@ -406,17 +546,19 @@ pub const SERVERS: &[Server] = &[
         gpu: "b200-sxm",
         system: "b200_sxm",
         backend: "vllm",
-        models: &[Source {
-            paths: MINIMAX,
-            precision: "fp8",
-            versions: Some(&["0.17.0", "0.19.0"]),
-            model: "minimax-m2.5",
-            weights: "fp8",
-            engine: "name = 'vllm'\nversion = '0.19'\ngpu_memory_utilization = 0.95\n",
-            ..Source::PLAIN
-        }],
-        also: VLLM,
-        loads: 50,
+        models: &[MINIMAX_ON_BLACKWELL],
+        also: EXPERTS,
+        loads: 40,
+        ..Server::PLAIN
+    },
+    Server {
+        name: "b200-sxm vllm nvfp4 experts",
+        gpu: "b200-sxm",
+        system: "b200_sxm",
+        backend: "vllm",
+        models: &[MINIMAX_IN_NVFP4],
+        also: EXPERTS,
+        loads: 40,
         ..Server::PLAIN
     },
     Server {
@@ -427,13 +569,14 @@ pub const SERVERS: &[Server] = &[
         models: &[Source {
             paths: GPT_OSS,
             precision: "fp4",
+            versions: Some(&["0.15.1"]),
             model: "gpt-oss-120b",
             weights: "mxfp4",
             engine: "name = 'vllm'\nversion = '0.15'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 512\n",
             ..Source::PLAIN
         }],
-        also: VLLM,
-        loads: 66,
+        also: EXPERTS,
+        loads: 56,
         ..Server::PLAIN
     },
     Server {
@@ -449,8 +592,65 @@ pub const SERVERS: &[Server] = &[
             engine: "name = 'vllm'\nversion = '0.14'\nkv_cache_dtype = 'fp8'\nmax_num_seqs = 512\n",
             ..Source::PLAIN
         }],
-        also: VLLM,
+        also: NO_TABLE,
         loads: 60,
+        ..Server::PLAIN
+    },
+    Server {
+        name: "b300-sxm sglang bf16 hybrid experts",
+        gpu: "b300-sxm",
+        system: "b300_sxm",
+        backend: "sglang",
+        models: &[Source {
+            paths: QWEN35,
+            precision: "bf16",
+            versions: Some(&["0.5.10.post1"]),
+            model: "qwen3.5-397b-a17b",
+            weights: "bf16",
+            engine: "name = 'sglang'\nversion = '0.5'\ngpu_memory_utilization = 0.82\nmax_num_batched_tokens = 32768\nmax_prefill_tokens = 32768\nmax_num_seqs = 128\n",
+            recv_interval: RECV,
+            ..Source::PLAIN
+        }],
+        also: EXPERTS,
+        loads: 20,
+        ..Server::PLAIN
+    },
+    Server {
+        name: "b300-sxm sglang fp8 hybrid experts",
+        gpu: "b300-sxm",
+        system: "b300_sxm",
+        backend: "sglang",
+        models: &[Source {
+            paths: QWEN35,
+            precision: "fp8",
+            versions: Some(&["0.5.10.post1"]),
+            model: "qwen3.5-397b-a17b",
+            weights: "fp8",
+            engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\ngpu_memory_utilization = 0.8\nmax_num_batched_tokens = 16384\nmax_prefill_tokens = 16384\n",
+            recv_interval: Some((10, 10)),
+            ..Source::PLAIN
+        }],
+        also: EXPERTS,
+        loads: 14,
+        ..Server::PLAIN
+    },
+    Server {
+        name: "b300-sxm sglang nvfp4 hybrid experts",
+        gpu: "b300-sxm",
+        system: "b300_sxm",
+        backend: "sglang",
+        models: &[Source {
+            paths: QWEN35,
+            precision: "fp4",
+            versions: Some(&["0.5.10.post1"]),
+            model: "qwen3.5-397b-a17b",
+            weights: "nvfp4",
+            engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\ngpu_memory_utilization = 0.85\nmax_num_batched_tokens = 32768\nmax_prefill_tokens = 32768\nmax_num_seqs = 128\n",
+            recv_interval: RECV,
+            ..Source::PLAIN
+        }],
+        also: EXPERTS,
+        loads: 24,
         ..Server::PLAIN
     },
     Server {
@@ -458,17 +658,37 @@ pub const SERVERS: &[Server] = &[
         gpu: "b300-sxm",
         system: "b300_sxm",
         backend: "vllm",
+        models: &[MINIMAX_ON_BLACKWELL],
+        also: EXPERTS,
+        loads: 19,
+        ..Server::PLAIN
+    },
+    Server {
+        name: "b300-sxm vllm nvfp4 latent experts",
+        gpu: "b300-sxm",
+        system: "b300_sxm",
+        backend: "vllm",
         models: &[Source {
-            paths: MINIMAX,
-            precision: "fp8",
+            paths: KIMI,
+            precision: "fp4",
             versions: Some(&["0.19.0"]),
-            model: "minimax-m2.5",
-            weights: "fp8",
-            engine: "name = 'vllm'\nversion = '0.19'\ngpu_memory_utilization = 0.95\n",
+            model: "kimi-k2.5",
+            weights: "nvfp4",
+            engine: "name = 'vllm'\nversion = '0.19'\ngpu_memory_utilization = 0.9\nenable_prefix_caching = false\n",
             ..Source::PLAIN
         }],
-        also: VLLM,
-        loads: 19,
+        also: EXPERTS,
+        loads: 12,
+        ..Server::PLAIN
+    },
+    Server {
+        name: "b300-sxm vllm nvfp4 experts",
+        gpu: "b300-sxm",
+        system: "b300_sxm",
+        backend: "vllm",
+        models: &[MINIMAX_IN_NVFP4],
+        also: EXPERTS,
+        loads: 20,
         ..Server::PLAIN
     },
 ];

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use crate::calibrate::Parameter;
 use crate::catalog::{Profile, ProfileValues};
 
-/// The tables of values, one for each weight dtype, that the estimate stands for.
+/// The tables of values, one for each weight dtype and kind of model, that the estimate stands for.
 pub(super) fn toml(profiles: &[Profile]) -> String {
     let Some(Profile { gpu, engine, .. }) = profiles.first() else {
         return String::new();
@@ -24,27 +25,14 @@ pub(super) fn toml(profiles: &[Profile]) -> String {
 }
 
 fn table(profile: &Profile, values: &ProfileValues) -> String {
-    let mut out = format!(
-        "\n[[values]]\nweight_dtype = {:?}\nstanding = \"estimated\"\nversions = {}\n",
-        values.weight_dtype.name(),
-        quoted(&profile.versions)
-    );
-    for (key, value) in [
-        ("compute", values.compute),
-        ("memory", values.memory),
-        ("expert_memory", values.expert_memory),
-        ("half_tokens", values.half_tokens),
-        ("kv_memory", values.kv_memory),
-        ("fp8_kv_memory", values.fp8_kv_memory),
-        ("attention_compute", values.attention_compute),
-        ("overhead_per_layer_us", values.overhead_per_layer_s * 1e6),
-        ("prefill_launch_per_layer_us", values.prefill_launch_per_layer_s * 1e6),
-        ("per_sequence_us", values.per_sequence_s * 1e6),
-        ("front_end_ms", values.front_end_s * 1e3),
-        ("throttle", values.throttle),
-    ] {
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "{key} = {:?}", without_noise(value));
+    let mut out = format!("\n[[values]]\nweight_dtype = {:?}\n", values.weight_dtype.name());
+    // Writing to a string cannot fail.
+    if let Some(kind) = values.models {
+        let _ = writeln!(out, "models = {:?}", kind.key());
+    }
+    let _ = writeln!(out, "standing = \"estimated\"\nversions = {}", quoted(&profile.versions));
+    for parameter in Parameter::ALL.into_iter().filter(|parameter| !parameter.is_multiple()) {
+        let _ = writeln!(out, "{} = {:?}", parameter.key(), without_noise(parameter.value_in(values)));
     }
     let _ = writeln!(out, "source = {}", quoted(&profile.source));
     out

@@ -40,6 +40,13 @@ pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogE
             if let Some(kind) = values.models {
                 page.line("for", kind.name());
             }
+            if values.models.is_some_and(ModelKind::has_experts) {
+                let (memory, alike) = (number(values.expert_memory), number(values.expert_correlation));
+                page.line(
+                    "",
+                    format!("experts are read at {memory} of that; two tokens pick one with a correlation of {alike}"),
+                );
+            }
             if values.throttle > 0.0 {
                 let lost = number(values.throttle * 100.0);
                 page.line(
@@ -65,7 +72,7 @@ fn of_name(catalog: &Catalog, name: &str) -> Result<Vec<Profile>, CatalogError> 
     for gpu in catalog.hardware_names() {
         let gpu = catalog.hardware(&gpu)?;
         for (engine, versions) in catalog.engine_versions() {
-            let kinds = [ModelKind::Dense, ModelKind::MixtureOfExperts];
+            let kinds = ModelKind::ALL;
             let all = Dtype::ALL.into_iter().flat_map(|dtype| kinds.map(|kind| Weights { dtype, kind }));
             let versions = versions.iter().rev().map(|version| Some(version.as_str()));
             let versions: Vec<Option<&str>> = std::iter::once(None).chain(versions).collect();

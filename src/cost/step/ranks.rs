@@ -120,6 +120,7 @@ impl StepCost {
         self.linear_memory_s *= kept;
         self.spread_per_root_token_s *= spread;
         self.experts_memory_s.iter_mut().for_each(|read_s| *read_s *= spread);
+        self.all_experts_s *= spread;
         if head {
             self.head_compute_per_row_s *= spread;
             self.head_memory_s *= spread;
