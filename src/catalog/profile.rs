@@ -211,16 +211,16 @@ const FP8_OVER_BF16: f64 = 0.66;
 const MXFP4_OVER_BF16: f64 = 0.27;
 /// Reading routed experts relative to dense matrices where it was not fitted: gpt-oss-120b on H200.
 const EXPERT_MEMORY: f64 = 0.78;
-/// Correlation of two tokens' picks: fits to MiniMax-M2.5, gpt-oss-120b, DeepSeek-V3 and Qwen3.5-397B on H200, B200 and
-/// B300 found 0.04 to 0.34 (docs/accuracy.md).
+/// Correlation of two tokens' picks: fits to MiniMax-M2.5, gpt-oss-120b, DeepSeek-V3, Kimi-K2.5 and Qwen3.5-397B on H200,
+/// B200 and B300 found 0.02 to 0.23 (docs/accuracy.md).
 const EXPERT_CORRELATION: f64 = 0.1;
 /// Fused kernels of experts over dense matrices: at 128 to 512 rows an expert the operator tables of NVIDIA AIConfigurator
 /// have .18 to .25 of the peak in bf16 (A100, H100, H200, B200), .09 to .18 in fp8 by blocks and .09 to .12 in nvfp4.
 /// Those are vLLM's; the throughputs that NVIDIA publishes for Qwen3-235B need twice as much of TensorRT-LLM's.
 const EXPERTS_OVER_DENSE: f64 = 0.25;
 const OWN_EXPERTS_OVER_DENSE: f64 = 0.5;
-/// Launching a step with prompt tokens where nothing was fitted, per layer: fits to vLLM and TensorRT-LLM on H100, H200 and
-/// B200 found 0.4 to 1.2 ms.
+/// Launching a step with prompt tokens where nothing was fitted, per layer: fits to dense models under vLLM and
+/// TensorRT-LLM on H100, H200 and B200 found 0.5 to 1.0 ms.
 const PRIOR_PREFILL_LAUNCH_PER_LAYER_S: f64 = 500e-6;
 /// Share of the fp8 efficiency that fp4 units reach of their doubled peak: a guess.
 const FP4_OVER_FP8: f64 = 0.75;

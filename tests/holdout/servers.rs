@@ -303,7 +303,7 @@ pub const SERVERS: &[Server] = &[
             ..Source::PLAIN
         }],
         also: EXPERTS,
-        loads: 30,
+        loads: 16,
         ..Server::PLAIN
     },
     Server {
@@ -321,7 +321,7 @@ pub const SERVERS: &[Server] = &[
             ..Source::PLAIN
         }],
         also: EXPERTS,
-        loads: 30,
+        loads: 14,
         ..Server::PLAIN
     },
     Server {
