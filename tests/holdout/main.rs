@@ -110,8 +110,8 @@ impl Split {
         };
         let most = match self {
             Self::All => MOST_SHIPPED,
-            Self::Half(_) => most_fitted().min(loads.len() / 2),
-            _ => most_fitted(),
+            Self::Half(_) => MOST_FITTED.min(loads.len() / 2),
+            _ => MOST_FITTED,
         };
         let fitted = drawn(loads, &may_be_fitted, most, seed);
         let role = |at: usize| match self {
@@ -144,10 +144,6 @@ fn drawn(loads: &[Load], may: &dyn Fn(&Load) -> bool, count: usize, seed: u64) -
     let deepest = strata.iter().map(|(_, stratum)| stratum.len()).max().unwrap_or(0);
     let turns = (0..deepest).flat_map(|turn| strata.iter().filter_map(move |(_, s)| Some(s.get(turn)?.1)));
     turns.take(count).collect()
-}
-
-fn most_fitted() -> usize {
-    std::env::var("KNEE_MOST").map_or(MOST_FITTED, |most| most.parse().expect("a number"))
 }
 
 fn read(text: &str) -> Vec<Cell> {
