@@ -605,8 +605,9 @@ fn an_estimate_is_shown_as_a_profile_that_says_the_same() {
         std::fs::write(dir.join("profiles").join(format!("{gpu}-{engine}.toml")), text).expect("written");
         let (shipped, copied) = (Catalog::new(None), Catalog::new(Some(&dir)));
         let hardware = shipped.hardware(gpu).expect("a GPU");
-        let kinds = [ModelKind::Dense, ModelKind::MixtureOfExperts];
-        for weights in kinds.into_iter().flat_map(|kind| Dtype::ALL.map(|dtype| Weights { dtype, kind })) {
+        for weights in
+            ModelKind::ALL.into_iter().flat_map(|kind| Dtype::ALL.map(|dtype| Weights { dtype, kind }))
+        {
             let of = |catalog: &Catalog, name: &str| {
                 let profile = catalog.profile(name, &hardware, engine, None, weights, Path::new(""));
                 let profile = profile.expect("a profile");

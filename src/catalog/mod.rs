@@ -221,8 +221,8 @@ impl Catalog {
         Ok(fitted.unwrap_or_else(|| gpu.estimated_profile(engine, weights)))
     }
 
-    /// The estimate that outputs call `name` (`l40s-vllm-estimated`), for every weight dtype of dense models and of mixtures
-    /// of experts; empty where `name` is none.
+    /// The estimate that outputs call `name` (`l40s-vllm-estimated`), for every weight dtype and kind of model;
+    /// empty where `name` is none.
     ///
     /// # Errors
     /// An invalid file of its GPU.
@@ -233,8 +233,7 @@ impl Catalog {
             return Ok(Vec::new());
         };
         let gpu = self.hardware(gpu)?;
-        let kinds = [ModelKind::Dense, ModelKind::MixtureOfExperts];
-        let all = kinds.into_iter().flat_map(|kind| Dtype::ALL.map(|dtype| Weights { dtype, kind }));
+        let all = ModelKind::ALL.into_iter().flat_map(|kind| Dtype::ALL.map(|dtype| Weights { dtype, kind }));
         Ok(all.map(|weights| gpu.estimated_profile(engine, weights)).collect())
     }
 

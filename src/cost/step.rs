@@ -343,6 +343,13 @@ impl StepCost {
         self.terms_at(shape, 1.0)
     }
 
+    /// `terms` of `shape` with the launch that a step without prompt tokens would wait for.
+    #[must_use]
+    pub fn without_prompt_launch(&self, terms: StepTerms, shape: &StepShape) -> StepTerms {
+        let others = StepTerms { launch_s: 0.0, ..terms };
+        StepTerms { launch_s: (self.launch.floor_s(shape) - others.total_s()).max(0.0), ..others }
+    }
+
     /// The terms of a step when compute runs at `speed`, in (0, 1], of a cold chip's.
     #[must_use]
     #[inline]

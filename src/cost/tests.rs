@@ -409,3 +409,17 @@ fn a_step_with_prompt_tokens_lasts_at_least_its_launches() {
     let decodes = decode(4, 1000, Tokens::MAX);
     assert_eq!(cost.step_time(&decodes, 1.0), plain.step_time(&decodes, 1.0));
 }
+
+/// The mean of many steps has some prompt tokens; what prompts wait for the host is not the mean step's.
+#[test]
+fn a_mean_step_does_not_wait_for_prompts() {
+    let mut setup = Setup::new("llama-3.1-70b", "h100-sxm", Dtype::Bf16);
+    let mixed = StepShape { prefill_context: 1, ..decode(8, 1000, Tokens::MAX) };
+    setup.values.prefill_launch_per_layer_s = 0.0;
+    let plain = setup.cost(8).terms(&mixed);
+    setup.values.prefill_launch_per_layer_s = 1e-3;
+    let cost = setup.cost(8);
+    let waits = cost.terms(&mixed);
+    assert_close(waits.total_s(), 0.08, 1e-9);
+    assert_eq!(cost.without_prompt_launch(waits, &mixed), plain);
+}

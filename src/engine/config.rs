@@ -98,6 +98,13 @@ impl LlmServer {
         }
     }
 
+    /// The terms of a step of average content, without what prompts wait for the host: that belongs to the steps that
+    /// have some, and every mean has a little of one.
+    #[must_use]
+    pub fn mean_terms(&self, shape: &StepShape) -> StepTerms {
+        self.cost.without_prompt_launch(self.terms(shape), shape)
+    }
+
     /// How long a step is that holds `shapes`, one for each rank (an idle one runs along with nothing),
     /// when compute runs at `speed` of a cold chip's: all wait for the slowest.
     #[must_use]

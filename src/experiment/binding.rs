@@ -25,7 +25,7 @@ pub fn in_words(point: &Point) -> String {
     let (kv, running) = (mean(|r| r.kv_use), mean(|r| r.running));
     let (each, seqs) = (server.batcher.max_num_seqs, f64::from(server.total_seqs()));
     let time = replicas.first().map_or_else(String::new, |replica| {
-        let terms = server.terms(&replica.mean_step);
+        let terms = server.mean_terms(&replica.mean_step);
         let (term, share) = largest(&terms);
         format!("; a step's largest part is {term} ({:.0} %)", share * 100.0)
     });

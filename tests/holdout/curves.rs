@@ -156,9 +156,15 @@ fn deployment(load: &Load, role: Role) -> String {
     if *batch_wait && (load.input, load.output) == (1024, 1024) && load.gpus < 8 {
         option += "batch_wait_timeout_iters = 20\nbatch_wait_max_tokens_ratio = 0.9\n";
     }
+    // Qwen3 on H100 was measured with another load generator.
+    let measured_by = if model.starts_with("qwen3-") {
+        "NVIDIA AIConfigurator"
+    } else {
+        "SemiAnalysis InferenceX, as shipped by NVIDIA AIConfigurator"
+    };
     format!(
         "name = \"{model}-{weights} TP{gpus}{groups}\"\n\
-         source = \"SemiAnalysis InferenceX, as shipped by NVIDIA AIConfigurator\"\n\
+         source = \"{measured_by}\"\n\
          holdout = {is_held_out}\n\
          [measurement.model]\nname = \"{model}\"\nweight_dtype = \"{weights}\"\n\
          [measurement.engine]\n{engine}tensor_parallel_size = {gpus}\n{option}",

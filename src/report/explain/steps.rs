@@ -316,7 +316,7 @@ pub fn mean_step(point: &Point) -> Option<(StepShape, StepTerms)> {
     let replicas = point.runs.iter().flat_map(|run| &run.replicas);
     let busiest = replicas.max_by_key(|replica| replica.steps)?;
     let shape = busiest.mean_step;
-    (shape.tokens > 0).then(|| (shape, server.terms(&shape)))
+    (shape.tokens > 0).then(|| (shape, server.mean_terms(&shape)))
 }
 
 #[cfg(test)]
