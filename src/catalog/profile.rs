@@ -264,10 +264,12 @@ impl Hardware {
             0.0
         };
         // The figure of MXFP4 is of experts. What a few rows cost is what they do in dense matrices.
-        let slower = match kind.has_experts() && dtype != Dtype::Mxfp4 {
-            true if own_kernels => OWN_EXPERTS_OVER_DENSE,
-            true => EXPERTS_OVER_DENSE,
-            false => 1.0,
+        let slower = if !kind.has_experts() || dtype == Dtype::Mxfp4 {
+            1.0
+        } else if own_kernels {
+            OWN_EXPERTS_OVER_DENSE
+        } else {
+            EXPERTS_OVER_DENSE
         };
         let kernels_are = if kernels.estimated { "estimated" } else { "measured" };
         ProfileValues {

@@ -280,8 +280,9 @@ pub(super) struct CalibrateArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// Parameters to fit besides compute, overheads and front end: memory, expert_memory,
-    /// expert_correlation, half_tokens, kv_memory, fp8_kv_memory, attention_compute, prefill_launch_per_layer_us, throttle (all-reduces
-    /// are fitted where several tensor-parallel sizes tell)
+    /// expert_correlation, half_tokens, kv_memory, fp8_kv_memory, attention_compute,
+    /// prefill_launch_per_layer_us, throttle (all-reduces are fitted where several tensor-parallel sizes
+    /// tell)
     #[arg(long, value_name = "PARAMETER", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub fit: Vec<String>,
     /// Load points to score and not to fit: half:SEED, or tensor_parallel_size, input_tokens,

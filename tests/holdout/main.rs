@@ -9,8 +9,9 @@
 //! `KNEE_SERVER`: only servers whose name contains this; `KNEE_SPLIT`: only splits whose name does;
 //! `KNEE_SETS`: a folder into which the measurement sets are written, one for each server and split, so that
 //! `knee calibrate` runs the same fit, and the profiles that it would write; `KNEE_LOADS`: every
-//! load is printed; `KNEE_FIT`: parameters to fit instead of the server's own (`memory,half_tokens`). A row takes 10 to 150 s of CPU time and the whole table an hour or two, so it is not among the default
-//! tests; each row is printed when it is known.
+//! load is printed; `KNEE_FIT`: parameters to fit instead of the server's own (`memory,half_tokens`). A row takes 20 to
+//! 600 s of CPU time and the whole table some hours, so it is not among the default tests; each row is printed when it
+//! is known.
 
 mod curves;
 mod offline;
@@ -199,11 +200,11 @@ fn run(server: &Server, split: Split, roles: &[Role], text: &str, file: Option<&
     if let Split::Shipped | Split::Kernels = split {
         let simulated = |cell: &Cell| {
             let serving = cell.serving();
-            let weights = serving.model.weights(serving.weight_dtype);
-            let estimated = || serving.hardware.estimated_values(&serving.engine.engine, weights);
-            let system = match split {
-                Split::Kernels => &cell.system_with(&estimated()),
-                _ => &cell.measurement.system,
+            let system = if let Split::Shipped = split {
+                &cell.measurement.system
+            } else {
+                let weights = serving.model.weights(serving.weight_dtype);
+                &cell.system_with(&serving.hardware.estimated_values(&serving.engine.engine, weights))
             };
             cell.simulate(system).expect("a run").figures
         };

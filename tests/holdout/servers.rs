@@ -127,11 +127,29 @@ const DEEPSEEK: &[&str] = &["deepseek-ai/DeepSeek-R1", "deepseek-ai/DeepSeek-V3"
 const DENSE: &[Parameter] = &[HalfTokens, PrefillLaunchPerLayer];
 const NO_TABLE: &[Parameter] = &[Memory, HalfTokens, PrefillLaunchPerLayer];
 const EXPERTS: &[Parameter] = &[HalfTokens, ExpertCorrelation, PrefillLaunchPerLayer];
-
 const OFFLINE_TOO: &[Parameter] = &[HalfTokens, Fp8KvMemory, PrefillLaunchPerLayer];
 
 /// `scheduler_recv_interval` of the scripts for B200.
 const RECV: Option<(u32, u32)> = Some((10, 30));
+
+/// Under SGLang on B200 and B300; the budgets of the scripts are the same for both.
+const QWEN35_IN_BF16: Source = Source {
+    paths: QWEN35,
+    precision: "bf16",
+    model: "qwen3.5-397b-a17b",
+    weights: "bf16",
+    engine: "name = 'sglang'\nversion = '0.5'\ngpu_memory_utilization = 0.82\n\
+             max_num_batched_tokens = 32768\nmax_prefill_tokens = 32768\nmax_num_seqs = 128\n",
+    recv_interval: RECV,
+    ..Source::PLAIN
+};
+const QWEN35_IN_NVFP4: Source = Source {
+    precision: "fp4",
+    weights: "nvfp4",
+    engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\ngpu_memory_utilization = 0.85\n\
+             max_num_batched_tokens = 32768\nmax_prefill_tokens = 32768\nmax_num_seqs = 128\n",
+    ..QWEN35_IN_BF16
+};
 
 /// In the order of docs/accuracy.md.
 pub const SERVERS: &[Server] = &[
@@ -435,16 +453,7 @@ pub const SERVERS: &[Server] = &[
         gpu: "b200-sxm",
         system: "b200_sxm",
         backend: "sglang",
-        models: &[Source {
-            paths: QWEN35,
-            precision: "bf16",
-            model: "qwen3.5-397b-a17b",
-            weights: "bf16",
-            engine: "name = 'sglang'\nversion = '0.5'\ngpu_memory_utilization = 0.82\n\
-                     max_num_batched_tokens = 32768\nmax_prefill_tokens = 32768\nmax_num_seqs = 128\n",
-            recv_interval: RECV,
-            ..Source::PLAIN
-        }],
+        models: &[QWEN35_IN_BF16],
         also: EXPERTS,
         loads: 15,
         ..Server::PLAIN
@@ -455,14 +464,9 @@ pub const SERVERS: &[Server] = &[
         system: "b200_sxm",
         backend: "sglang",
         models: &[Source {
-            paths: QWEN35,
-            precision: "fp4",
             versions: Some(&["nightly-dev-20260402-d7256eb6"]),
-            model: "qwen3.5-397b-a17b",
-            weights: "nvfp4",
-            engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\ngpu_memory_utilization = 0.85\nmax_num_batched_tokens = 32768\nmax_prefill_tokens = 32768\nmax_num_seqs = 128\n",
             recv_interval: Some((30, 30)),
-            ..Source::PLAIN
+            ..QWEN35_IN_NVFP4
         }],
         also: EXPERTS,
         loads: 12,
@@ -601,16 +605,7 @@ pub const SERVERS: &[Server] = &[
         gpu: "b300-sxm",
         system: "b300_sxm",
         backend: "sglang",
-        models: &[Source {
-            paths: QWEN35,
-            precision: "bf16",
-            versions: Some(&["0.5.10.post1"]),
-            model: "qwen3.5-397b-a17b",
-            weights: "bf16",
-            engine: "name = 'sglang'\nversion = '0.5'\ngpu_memory_utilization = 0.82\nmax_num_batched_tokens = 32768\nmax_prefill_tokens = 32768\nmax_num_seqs = 128\n",
-            recv_interval: RECV,
-            ..Source::PLAIN
-        }],
+        models: &[Source { versions: Some(&["0.5.10.post1"]), ..QWEN35_IN_BF16 }],
         also: EXPERTS,
         loads: 20,
         ..Server::PLAIN
@@ -621,14 +616,13 @@ pub const SERVERS: &[Server] = &[
         system: "b300_sxm",
         backend: "sglang",
         models: &[Source {
-            paths: QWEN35,
             precision: "fp8",
             versions: Some(&["0.5.10.post1"]),
-            model: "qwen3.5-397b-a17b",
             weights: "fp8",
-            engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\ngpu_memory_utilization = 0.8\nmax_num_batched_tokens = 16384\nmax_prefill_tokens = 16384\n",
+            engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\ngpu_memory_utilization = 0.8\n\
+                     max_num_batched_tokens = 16384\nmax_prefill_tokens = 16384\n",
             recv_interval: Some((10, 10)),
-            ..Source::PLAIN
+            ..QWEN35_IN_BF16
         }],
         also: EXPERTS,
         loads: 14,
@@ -639,16 +633,7 @@ pub const SERVERS: &[Server] = &[
         gpu: "b300-sxm",
         system: "b300_sxm",
         backend: "sglang",
-        models: &[Source {
-            paths: QWEN35,
-            precision: "fp4",
-            versions: Some(&["0.5.10.post1"]),
-            model: "qwen3.5-397b-a17b",
-            weights: "nvfp4",
-            engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\ngpu_memory_utilization = 0.85\nmax_num_batched_tokens = 32768\nmax_prefill_tokens = 32768\nmax_num_seqs = 128\n",
-            recv_interval: RECV,
-            ..Source::PLAIN
-        }],
+        models: &[Source { versions: Some(&["0.5.10.post1"]), ..QWEN35_IN_NVFP4 }],
         also: EXPERTS,
         loads: 24,
         ..Server::PLAIN

@@ -119,7 +119,7 @@ fn answers(capacity: &Capacity) -> Vec<(&'static str, String)> {
     }
     if let Some(binding) = &capacity.binding {
         let resource = capacity.resource.as_ref().map_or(String::new(), |text| format!("; {text}"));
-        answers.push(("binding", format!("{}{resource}", binding)));
+        answers.push(("binding", format!("{binding}{resource}")));
     }
     if let Some(saturated) = &capacity.saturated_per_s {
         answers.push(("saturated", format!("{} req/s completed with a full queue", interval(saturated))));
