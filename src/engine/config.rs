@@ -102,7 +102,7 @@ impl LlmServer {
     /// have some, and every mean has a little of one.
     #[must_use]
     pub fn mean_terms(&self, shape: &StepShape) -> StepTerms {
-        self.cost.without_prompt_launch(self.terms(shape), shape)
+        self.cost.without_prompt_launch(self.terms(shape), &shape.share(self.ranks()))
     }
 
     /// How long a step is that holds `shapes`, one for each rank (an idle one runs along with nothing),

@@ -203,7 +203,7 @@ pub(super) fn check_expert_parallel(
         return None;
     }
     reader.warnings.push(
-        "experts are taken to be picked at random: where a router prefers some, the busiest GPU has more to do than simulated"
+        "experts are taken to be spread over the GPUs at random: where a router prefers some, the busiest GPU has more to do than simulated"
             .to_owned(),
     );
     Some(())
