@@ -254,6 +254,52 @@ fn the_readme_says_what_validate_says_of_an_unseen_server() {
     assert!(readme.contains(&said), "{said}");
 }
 
+/// docs/accuracy.md's table of curves has what the profiles record, and the README its medians.
+#[test]
+fn the_docs_say_what_fits_of_curves_recorded() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let catalog = Catalog::new(None);
+    let docs = std::fs::read_to_string(root.join("docs/accuracy.md")).expect("the page");
+    let (_, table) = docs.split_once("| profile | fitted on | loads fitted, held out |").expect("the table");
+    let mut errors: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
+    for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+        let columns: Vec<&str> = row.split('|').map(str::trim).collect();
+        let name: Vec<&str> = columns[1].split(' ').collect();
+        let (gpu, engine, rest) = (name[0], name[1], &name[2..]);
+        let version = rest.first().filter(|word| word.contains('.'));
+        let rest = &rest[usize::from(version.is_some())..];
+        let dtype = Dtype::ALL.into_iter().find(|dtype| dtype.name() == rest[0]).expect("a dtype");
+        let kind = match rest[1..] {
+            ["dense"] => ModelKind::Dense,
+            ["experts"] => ModelKind::MixtureOfExperts,
+            ["latent", _] => ModelKind::LatentMixtureOfExperts,
+            ["hybrid", _] => ModelKind::HybridMixtureOfExperts,
+            _ => panic!("{row}"),
+        };
+        let gpu = catalog.hardware(gpu).expect("a GPU");
+        let version = version.copied();
+        let profile = catalog.profile("auto", &gpu, engine, version, Weights { dtype, kind }, Path::new("."));
+        let recorded = profile.expect("a profile").held_out_error_percent;
+        for ((column, figure), errors) in [(5, "ttft_mean"), (7, "tpot_mean")].into_iter().zip(&mut errors) {
+            let recorded = recorded.get(figure).unwrap_or_else(|| panic!("{row}: no {figure}"));
+            assert_eq!(format!("{recorded:.1}"), columns[column], "{row}");
+            errors.push(*recorded);
+        }
+    }
+    let count = errors[0].len();
+    let [ttft, tpot] = errors.map(|mut errors| {
+        errors.sort_by(f64::total_cmp);
+        f64::midpoint(errors[(errors.len() - 1) / 2], errors[errors.len() / 2])
+    });
+    let readme = std::fs::read_to_string(root.join("README.md")).expect("the README");
+    let readme = readme.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = format!(
+        "Of {count} published sets of concurrency curves, three engines on four GPUs, the median set is \
+         {ttft:.1} % off in TTFT and {tpot:.1} % in TPOT"
+    );
+    assert!(readme.contains(&said), "{said}");
+}
+
 fn data() -> Option<PathBuf> {
     let found = std::env::var_os("KNEE_DATA").map(PathBuf::from);
     if found.is_none() {
