@@ -219,8 +219,10 @@ fn an_estimate_is_of_a_kind_of_model() {
     let of = |dtype, kind| a100.estimated_values("vllm", Weights { dtype, kind });
     for kind in ModelKind::ALL.into_iter().filter(|kind| kind.has_experts()) {
         let (dense, experts) = (of(Dtype::Bf16, ModelKind::Dense), of(Dtype::Bf16, kind));
-        assert_eq!(experts.compute, 0.25 * dense.compute);
-        assert_eq!(of(Dtype::Mxfp4, kind).compute, of(Dtype::Mxfp4, ModelKind::Dense).compute);
+        assert_eq!(experts.compute, dense.compute);
+        // Its table of fused kernels; it has none of MXFP4.
+        assert_eq!((experts.expert_compute, experts.expert_half_width), (0.37, 56.0));
+        assert_eq!(of(Dtype::Mxfp4, kind).expert_compute, 0.65 * dense.compute);
         assert_eq!(experts.prefill_launch_per_layer_s, 500e-6);
         let start = a100.kernel_values("vllm", Weights { dtype: Dtype::Bf16, kind });
         assert_eq!(start.prefill_launch_per_layer_s, 0.0);

@@ -12,17 +12,21 @@ use crate::catalog::{Hardware, ProfileValues};
 use crate::experiment::Progress;
 use crate::validate::{Cell, Family, Figure, Figures, Load, MeasurementError, Scored};
 
-/// Parameters that are always tried; the kernel values of the others are better founded than what
+/// Parameters that are always tried, besides one of compute; the kernel values of the others are better founded than what
 /// end-to-end data say of them.
-const ALWAYS: [Parameter; 4] =
-    [Parameter::Compute, Parameter::OverheadPerLayer, Parameter::PerSequence, Parameter::FrontEnd];
-/// Shares of the kernels' compute fraction from which the search starts; the best end is taken.
+const ALWAYS: [Parameter; 3] = [Parameter::OverheadPerLayer, Parameter::PerSequence, Parameter::FrontEnd];
+/// Shares of the kernels' compute from which the search starts; the best end is taken.
 const COMPUTE_STARTS: [f64; 2] = [1.0, 0.75];
 /// One more start, as multiples, where prefill launches are fitted: they are a floor under a step, and no slope
 /// leads up to a floor that lies below everything. The search is to come down from a server whose short prompts
 /// wait for the host, its long ones for matrices far below their best rate.
-const LONG_LAUNCH: [(Parameter, f64); 3] =
-    [(Parameter::PrefillLaunchPerLayer, 8.0), (Parameter::Compute, 0.2), (Parameter::HalfTokens, 0.05)];
+const LONG_LAUNCH: [(Parameter, f64); 5] = [
+    (Parameter::PrefillLaunchPerLayer, 8.0),
+    (Parameter::Compute, 0.2),
+    (Parameter::ExpertCompute, 0.2),
+    (Parameter::HalfTokens, 0.05),
+    (Parameter::ExpertHalfTokens, 0.05),
+];
 /// And one where the rows that matrices need are fitted: the kernels of the table may not be the engine's, and few
 /// rows at the table's rate look like slow memory, in which a search gets stuck.
 const FEW_ROWS: [(Parameter, f64); 1] = [(Parameter::HalfTokens, 0.05)];
@@ -55,9 +59,14 @@ pub(super) fn fit(
     if also.contains(&Parameter::Throttle) {
         prior.throttle = THROTTLE_PRIOR;
     }
+    // A token multiplies in dense matrices and in experts, and no load tells which of both takes how long; of the
+    // former more is known.
+    let compute = if has_experts(cells) { Parameter::ExpertCompute } else { Parameter::Compute };
     let mut tried: Vec<Parameter> = Parameter::ALL
         .into_iter()
-        .filter(|p| ALWAYS.contains(p) || also.contains(p) || is_told_by_sizes(*p, cells))
+        .filter(|p| {
+            ALWAYS.contains(p) || *p == compute || also.contains(p) || is_told_by_sizes(*p, cells)
+        })
         .filter(|p| !p.is_of_experts() || has_experts(cells))
         .collect();
     let mut parameters: Vec<Fitted> = Vec::new();
@@ -68,7 +77,7 @@ pub(super) fn fit(
     };
     // A loaded chip sustains less than its kernels reach, by how much is not known.
     let mut starts: Vec<Vec<f64>> =
-        COMPUTE_STARTS.iter().map(|share| moved(&[(Parameter::Compute, *share)])).collect();
+        COMPUTE_STARTS.iter().map(|share| moved(&[(compute, *share)])).collect();
     if tried.contains(&Parameter::PrefillLaunchPerLayer) {
         starts.push(moved(&LONG_LAUNCH));
     }
@@ -283,6 +292,7 @@ fn scaled(values: &ProfileValues, factor: f64) -> ProfileValues {
     for fraction in [
         &mut scaled.compute,
         &mut scaled.memory,
+        &mut scaled.expert_compute,
         &mut scaled.kv_memory,
         &mut scaled.fp8_kv_memory,
         &mut scaled.attention_compute,

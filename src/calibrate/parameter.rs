@@ -9,6 +9,12 @@ pub enum Parameter {
     Compute,
     /// b: weight streaming.
     Memory,
+    /// e of routed experts.
+    ExpertCompute,
+    /// Rows at which routed experts reach half of their compute.
+    ExpertHalfTokens,
+    /// Columns of a slice of an expert at which it reaches half of its compute.
+    ExpertHalfWidth,
     /// Reading routed experts, over dense matrices.
     ExpertMemory,
     /// phi: how far tokens pick alike experts.
@@ -41,9 +47,12 @@ use Parameter::*;
 
 impl Parameter {
     /// All of them, in a profile's order.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Compute,
         Memory,
+        ExpertCompute,
+        ExpertHalfTokens,
+        ExpertHalfWidth,
         ExpertMemory,
         ExpertCorrelation,
         HalfTokens,
@@ -65,6 +74,9 @@ impl Parameter {
         match self {
             Compute => "compute",
             Memory => "memory",
+            ExpertCompute => "expert_compute",
+            ExpertHalfTokens => "expert_half_tokens",
+            ExpertHalfWidth => "expert_half_width",
             ExpertMemory => "expert_memory",
             ExpertCorrelation => "expert_correlation",
             HalfTokens => "half_tokens",
@@ -90,13 +102,16 @@ impl Parameter {
     /// Whether it is a fraction of a datasheet peak.
     #[must_use]
     pub const fn is_fraction(self) -> bool {
-        matches!(self, Compute | Memory | KvMemory | Fp8KvMemory | AttentionCompute)
+        matches!(self, Compute | Memory | ExpertCompute | KvMemory | Fp8KvMemory | AttentionCompute)
     }
 
     /// Whether a dense model has nothing of it.
     #[must_use]
     pub const fn is_of_experts(self) -> bool {
-        matches!(self, ExpertMemory | ExpertCorrelation)
+        matches!(
+            self,
+            ExpertCompute | ExpertHalfTokens | ExpertHalfWidth | ExpertMemory | ExpertCorrelation
+        )
     }
 
     /// Whether it multiplies the hardware's figures instead of standing in a profile itself.
@@ -109,10 +124,11 @@ impl Parameter {
     #[must_use]
     pub const fn bounds(self) -> (f64, f64) {
         match self {
-            Compute | Memory | KvMemory | Fp8KvMemory | AttentionCompute => (0.01, 1.0),
+            Compute | Memory | ExpertCompute | KvMemory | Fp8KvMemory | AttentionCompute => (0.01, 1.0),
             ExpertMemory => (0.1, 3.0),
             ExpertCorrelation => (0.001, 0.5),
-            HalfTokens => (0.5, 1000.0),
+            HalfTokens | ExpertHalfTokens => (0.5, 1000.0),
+            ExpertHalfWidth => (5.0, 20_000.0),
             OverheadPerLayer => (1.0, 1000.0),
             PrefillLaunchPerLayer => (10.0, 5000.0),
             PerSequence => (0.5, 1000.0),
@@ -126,10 +142,17 @@ impl Parameter {
     /// fall into another step) averages out.
     pub(super) const fn step(self) -> f64 {
         match self {
-            Compute | Memory => 0.02,
+            Compute | Memory | ExpertCompute => 0.02,
             ExpertMemory | KvMemory | Fp8KvMemory | AttentionCompute => 0.05,
             OverheadPerLayer | PrefillLaunchPerLayer | FrontEnd => 0.1,
-            Throttle | ExpertCorrelation | HalfTokens | PerSequence | AllReduceStartup | AllReduceBus => 0.2,
+            Throttle
+            | ExpertCorrelation
+            | ExpertHalfTokens
+            | ExpertHalfWidth
+            | HalfTokens
+            | PerSequence
+            | AllReduceStartup
+            | AllReduceBus => 0.2,
         }
     }
 
@@ -139,6 +162,9 @@ impl Parameter {
         match self {
             Compute => values.compute,
             Memory => values.memory,
+            ExpertCompute => values.expert_compute,
+            ExpertHalfTokens => values.expert_half_tokens,
+            ExpertHalfWidth => values.expert_half_width,
             ExpertMemory => values.expert_memory,
             ExpertCorrelation => values.expert_correlation,
             HalfTokens => values.half_tokens,
@@ -159,7 +185,8 @@ impl Parameter {
         let (low, high) = self.bounds();
         let least = match self {
             ExpertCorrelation => 0.1,
-            HalfTokens => 10.0,
+            HalfTokens | ExpertHalfTokens => 10.0,
+            ExpertHalfWidth => 100.0,
             PrefillLaunchPerLayer => 300.0,
             _ => low,
         };
@@ -171,6 +198,9 @@ impl Parameter {
         match self {
             Compute => values.compute = value,
             Memory => values.memory = value,
+            ExpertCompute => values.expert_compute = value,
+            ExpertHalfTokens => values.expert_half_tokens = value,
+            ExpertHalfWidth => values.expert_half_width = value,
             ExpertMemory => values.expert_memory = value,
             ExpertCorrelation => values.expert_correlation = value,
             HalfTokens => values.half_tokens = value,

@@ -37,7 +37,8 @@ fn values(out: &mut String, fit: &Fit) {
     line(out, &format!("models = {:?}", fit.weights.kind.key()));
     line(out, &format!("standing = {standing:?}"));
     line(out, &format!("versions = {}", text(&versions(fit))));
-    for parameter in Parameter::ALL.into_iter().filter(|parameter| !parameter.is_multiple()) {
+    let stands = |one: &Parameter| !one.is_multiple() && (fit.weights.kind.has_experts() || !one.is_of_experts());
+    for parameter in Parameter::ALL.into_iter().filter(stands) {
         let value = parameter.value_in(values);
         line(out, &format!("{} = {}", parameter.key(), digits(value)));
     }

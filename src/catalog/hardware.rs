@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::CatalogError;
+use super::{CatalogError, Dtype};
 use super::files::File;
 use super::price::Price;
 use crate::units::Bytes;
@@ -43,6 +43,8 @@ pub struct Kernels {
     pub fp8_memory: Option<f64>,
     /// h: tokens at which an fp8 GEMM reaches half of its compute efficiency; 0 where not known.
     pub fp8_half_tokens: f64,
+    /// Fused kernels of routed experts, by the dtype of their weights; empty where not known.
+    pub experts: Vec<ExpertKernels>,
     /// Decode attention's bandwidth efficiency b_kv; prefill attention's compute efficiency e_a (of bf16 peak).
     pub kv_memory: f64,
     /// b_kv of an fp8 cache, where known: half the bytes take more than half the time on some chips.
@@ -58,6 +60,19 @@ pub struct Kernels {
     /// True where the figures are a prior from parts of the same generation.
     pub estimated: bool,
     pub source: String,
+}
+
+/// What the fused kernels of routed experts reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExpertKernels {
+    pub weight_dtype: Dtype,
+    /// Fraction of the peak ([`Hardware::compute_flops`]) with many rows in wide experts.
+    pub compute: f64,
+    /// Rows an expert, and columns of its intermediate size on a GPU, at which they reach half of it.
+    pub half_tokens: f64,
+    pub half_width: f64,
+    /// Fraction of memory bandwidth.
+    pub memory: f64,
 }
 
 /// Start-up time and bus bandwidth of an all-reduce over `gpus` GPUs.
@@ -114,6 +129,8 @@ struct KernelsTable {
     fp8_memory: Option<f64>,
     #[serde(default)]
     fp8_half_tokens: f64,
+    #[serde(default)]
+    experts: Vec<ExpertRow>,
     kv_memory: f64,
     fp8_kv_memory: Option<f64>,
     attention_compute: f64,
@@ -123,6 +140,16 @@ struct KernelsTable {
     eager_all_reduce_startup_us: Option<f64>,
     estimated: bool,
     source: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExpertRow {
+    weight_dtype: Dtype,
+    compute: f64,
+    half_tokens: f64,
+    half_width: f64,
+    memory: f64,
 }
 
 #[derive(Deserialize)]
@@ -171,6 +198,7 @@ fn read_kernels(table: KernelsTable, file: &File) -> Result<Kernels, CatalogErro
         fp8_compute: optional("fp8_compute", table.fp8_compute)?,
         fp8_memory: optional("fp8_memory", table.fp8_memory)?,
         fp8_half_tokens: file.not_negative("kernels.fp8_half_tokens", table.fp8_half_tokens)?,
+        experts: table.experts.iter().map(|row| read_experts(row, file)).collect::<Result<_, _>>()?,
         kv_memory: fraction("kv_memory", table.kv_memory)?,
         fp8_kv_memory: optional("fp8_kv_memory", table.fp8_kv_memory)?,
         attention_compute: fraction("attention_compute", table.attention_compute)?,
@@ -183,6 +211,16 @@ fn read_kernels(table: KernelsTable, file: &File) -> Result<Kernels, CatalogErro
             .transpose()?,
         estimated: table.estimated,
         source: table.source,
+    })
+}
+
+fn read_experts(row: &ExpertRow, file: &File) -> Result<ExpertKernels, CatalogError> {
+    Ok(ExpertKernels {
+        weight_dtype: row.weight_dtype,
+        compute: file.fraction("kernels.experts.compute", row.compute)?,
+        half_tokens: file.not_negative("kernels.experts.half_tokens", row.half_tokens)?,
+        half_width: file.not_negative("kernels.experts.half_width", row.half_width)?,
+        memory: file.fraction("kernels.experts.memory", row.memory)?,
     })
 }
 

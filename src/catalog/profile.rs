@@ -7,7 +7,7 @@ use toml::de::DeValue;
 
 use super::engine::{compare, is_version};
 use super::files::File;
-use super::hardware::{AllReduceRow, read_all_reduce};
+use super::hardware::{AllReduceRow, ExpertKernels, read_all_reduce};
 use super::{AllReduce, Attention, CatalogError, Dtype, Hardware, Mlp, Model};
 
 /// Fitted step-time parameters for (GPU, engine, weight dtype).
@@ -164,6 +164,11 @@ pub struct ProfileValues {
     pub compute: f64,
     /// b: fraction of memory bandwidth when streaming weights.
     pub memory: f64,
+    /// The same of routed experts that are not cut: fraction of the same peak.
+    pub expert_compute: f64,
+    /// Rows an expert, and columns of its intermediate size on a GPU, at which they reach half of it.
+    pub expert_half_tokens: f64,
+    pub expert_half_width: f64,
     /// Rate of reading the experts that random routing would touch, over that of dense matrices; above 1 where
     /// routing prefers some experts, so that fewer are touched.
     pub expert_memory: f64,
@@ -206,19 +211,19 @@ const PRIOR_FRONT_END_S: f64 = 5e-3;
 /// fp8 over bf16 GEMM efficiency where fp8 kernels were not measured: mean of H100 (.50/.84),
 /// H200 (.55/.82), B200 (.45/.72) and L40S (.48/.65).
 const FP8_OVER_BF16: f64 = 0.66;
-/// MXFP4 experts over bf16 GEMM efficiency: end-to-end fit of gpt-oss-120b on H200, .22 of the bf16
-/// peak against .82.
-const MXFP4_OVER_BF16: f64 = 0.27;
-/// Reading routed experts relative to dense matrices where it was not fitted: gpt-oss-120b on H200.
+/// Reading routed experts relative to dense matrices in profiles that do not say: gpt-oss-120b on H200.
 const EXPERT_MEMORY: f64 = 0.78;
 /// Correlation of two tokens' picks: fits to MiniMax-M2.5, gpt-oss-120b, DeepSeek-V3, Kimi-K2.5 and Qwen3.5-397B on H200,
 /// B200 and B300 found 0.02 to 0.23 (docs/accuracy.md).
 const EXPERT_CORRELATION: f64 = 0.1;
-/// Fused kernels of experts over dense matrices: at 128 to 512 rows an expert the operator tables of NVIDIA AIConfigurator
-/// have .18 to .25 of the peak in bf16 (A100, H100, H200, B200), .09 to .18 in fp8 by blocks and .09 to .12 in nvfp4.
-/// Those are vLLM's; the throughputs that NVIDIA publishes for Qwen3-235B need twice as much of TensorRT-LLM's.
-const EXPERTS_OVER_DENSE: f64 = 0.25;
-const OWN_EXPERTS_OVER_DENSE: f64 = 0.5;
+/// What is left of the compute of experts' kernels end to end, where rows are gathered, quantised and unevenly spread: fits
+/// found 0.37 to 0.7 of the tables.
+const EXPERTS_END_TO_END: f64 = 0.45;
+/// Fused kernels of experts where a GPU has no table of them: compute over that of dense matrices, rows and columns at
+/// which they reach half of it. Means of the tables of A100, H100, H200, B200 and L40S.
+const EXPERTS_OVER_DENSE: f64 = 0.65;
+const EXPERT_HALF_TOKENS: f64 = 30.0;
+const EXPERT_HALF_WIDTH: f64 = 280.0;
 /// Launching a step with prompt tokens where nothing was fitted, per layer: fits to dense models under vLLM and
 /// TensorRT-LLM on H100, H200 and B200 found 0.5 to 1.0 ms.
 const PRIOR_PREFILL_LAUNCH_PER_LAYER_S: f64 = 500e-6;
@@ -246,40 +251,42 @@ impl Hardware {
         let kernels = &self.kernels;
         let bf16 = kernels.bf16_compute * kernels.bf16_derate;
         let fp8 = kernels.fp8_compute.unwrap_or(kernels.bf16_compute * FP8_OVER_BF16) * kernels.fp8_derate;
+        // The tables of fp8 are vLLM's. TensorRT-LLM has kernels of its own: end-to-end runs on H100 and H200 put its
+        // caches at the rate of bf16 ones (1.0 +/- 0.3 and 0.4), and its matrices lose nothing with few rows (5 +/- 50).
+        let own_kernels = engine == "tensorrt-llm";
+        let fp8_kv_memory = kernels.fp8_kv_memory.filter(|_| !own_kernels).unwrap_or(kernels.kv_memory);
         let (compute, memory) = match dtype {
             Dtype::Fp8 if self.fp8_flops.is_some() => {
                 (fp8, kernels.fp8_memory.unwrap_or(kernels.bf16_memory))
             }
             Dtype::Nvfp4 if self.fp4_flops.is_some() => (fp8 * FP4_OVER_FP8, kernels.bf16_memory),
-            Dtype::Mxfp4 => (kernels.bf16_compute * MXFP4_OVER_BF16, kernels.bf16_memory),
             _ => (bf16, kernels.bf16_memory),
         };
-        // The tables of fp8 are vLLM's. TensorRT-LLM has kernels of its own: end-to-end runs on H100 and H200 put its
-        // caches at the rate of bf16 ones (1.0 +/- 0.3 and 0.4), and its matrices lose nothing with few rows (5 +/- 50).
-        let own_kernels = engine == "tensorrt-llm";
-        let fp8_kv_memory = kernels.fp8_kv_memory.filter(|_| !own_kernels).unwrap_or(kernels.kv_memory);
         let half_tokens = if dtype == Dtype::Fp8 && self.fp8_flops.is_some() && !own_kernels {
             kernels.fp8_half_tokens
         } else {
             0.0
         };
-        // The figure of MXFP4 is of experts. What a few rows cost is what they do in dense matrices.
-        let slower = if !kind.has_experts() || dtype == Dtype::Mxfp4 {
-            1.0
-        } else if own_kernels {
-            OWN_EXPERTS_OVER_DENSE
-        } else {
-            EXPERTS_OVER_DENSE
-        };
+        let table = kernels.experts.iter().find(|one| one.weight_dtype == dtype).copied();
+        let experts = table.unwrap_or(ExpertKernels {
+            weight_dtype: dtype,
+            compute: compute * EXPERTS_OVER_DENSE,
+            half_tokens: EXPERT_HALF_TOKENS,
+            half_width: EXPERT_HALF_WIDTH,
+            memory,
+        });
         let kernels_are = if kernels.estimated { "estimated" } else { "measured" };
         ProfileValues {
             weight_dtype: dtype,
             models: Some(kind),
-            compute: compute * slower,
+            compute,
             memory,
-            expert_memory: EXPERT_MEMORY,
+            expert_compute: experts.compute * EXPERTS_END_TO_END,
+            expert_half_tokens: experts.half_tokens,
+            expert_half_width: experts.half_width,
+            expert_memory: experts.memory / memory,
             expert_correlation: EXPERT_CORRELATION,
-            half_tokens: half_tokens * slower,
+            half_tokens,
             kv_memory: kernels.kv_memory,
             fp8_kv_memory,
             attention_compute: kernels.attention_compute,
@@ -301,14 +308,18 @@ impl Hardware {
         }
     }
 
-    /// What the kernels reach, not derated, with prior host constants: where a fit starts. Launches are not waited for,
-    /// unless the fit finds that they are.
+    /// What the kernels reach, with prior host constants: where a fit starts. Launches are not waited for, unless the fit
+    /// finds that they are. A dense model's compute is not derated: the fit finds what is sustained. Of a mixture's it
+    /// leaves that of dense matrices alone.
     #[must_use]
     pub fn kernel_values(&self, engine: &str, weights: impl Into<Weights>) -> ProfileValues {
-        let mut underated = self.clone();
-        underated.kernels.bf16_derate = 1.0;
-        underated.kernels.fp8_derate = 1.0;
-        ProfileValues { prefill_launch_per_layer_s: 0.0, ..underated.estimated_values(engine, weights) }
+        let weights = weights.into();
+        let mut hardware = self.clone();
+        if !weights.kind.has_experts() {
+            hardware.kernels.bf16_derate = 1.0;
+            hardware.kernels.fp8_derate = 1.0;
+        }
+        ProfileValues { prefill_launch_per_layer_s: 0.0, ..hardware.estimated_values(engine, weights) }
     }
 
     /// A profile of [`Hardware::estimated_values`].
@@ -354,6 +365,10 @@ struct ValuesTable {
     until_version: Option<String>,
     compute: f64,
     memory: f64,
+    expert_compute: Option<f64>,
+    expert_half_tokens: Option<f64>,
+    #[serde(default)]
+    expert_half_width: f64,
     expert_memory: Option<f64>,
     #[serde(default)]
     expert_correlation: f64,
@@ -473,6 +488,12 @@ fn read_values(table: &ValuesTable, file: &File) -> Result<ProfileValues, Catalo
         models: table.models,
         compute: fraction("compute", table.compute)?,
         memory: fraction("memory", table.memory)?,
+        expert_compute: fraction("expert_compute", table.expert_compute.unwrap_or(table.compute))?,
+        expert_half_tokens: file.not_negative(
+            "values.expert_half_tokens",
+            table.expert_half_tokens.unwrap_or(table.half_tokens),
+        )?,
+        expert_half_width: file.not_negative("values.expert_half_width", table.expert_half_width)?,
         expert_memory: file.positive("values.expert_memory", table.expert_memory.unwrap_or(EXPERT_MEMORY))?,
         expert_correlation: file.share("values.expert_correlation", table.expert_correlation)?,
         half_tokens: file.not_negative("values.half_tokens", table.half_tokens)?,

@@ -279,8 +279,8 @@ pub(super) struct CalibrateArgs {
     /// File for the fitted profile
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Parameters to fit besides compute, overheads and front end: memory, expert_memory,
-    /// expert_correlation, half_tokens, kv_memory, fp8_kv_memory, attention_compute,
+    /// Parameters to fit besides compute (of a mixture: that of its experts), overheads and front end: memory,
+    /// expert_memory, expert_correlation, half_tokens, kv_memory, fp8_kv_memory, attention_compute,
     /// prefill_launch_per_layer_us, throttle (all-reduces are fitted where several tensor-parallel sizes
     /// tell)
     #[arg(long, value_name = "PARAMETER", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]

@@ -12,9 +12,9 @@
 //! Weights are read once per step, whatever mix of prefill and decode it holds. Compute and weight
 //! streaming overlap imperfectly: the 2-norm lies between "the longer one" and "one after the other".
 //! (Fitted to a Qwen3-14B server, exponents of 1.5, 2, 3 and plain max were within 0.7 points of each
-//! other; addition was 5 points worse.) Of a mixture of experts, n tokens that each pick k of E touch a share
-//! (`experts`), read less efficiently than dense matrices. A matrix with m rows of input
-//! computes at m / (m + h) of its best rate, so every matrix that is touched takes as long as h rows more.
+//! other; addition was 5 points worse.) A matrix with m rows of input computes at m / (m + h) of its best
+//! rate, so every matrix that is touched takes as long as h rows more. Routed experts have an e, h and b of their own, and
+//! n tokens that each pick k of E touch a share of them (both in `experts`).
 //!
 //! Attention multiplies (T_pairs) and reads KV (T_kv), both sums over the step's sequences that arrive summed
 //! in the [`StepShape`]. One launch per layer serves the step's prompts, which multiply, and its decodes,
@@ -22,8 +22,11 @@
 //! Qwen3-14B, H100: 5.2 % with the 2-norm, 6.0 % with the sum; of Qwen3-32B on two RTX PRO 6000, fitted on
 //! another model: TTFT 0.3 and 0.9 %, TPOT 2.5 % both; max alone spoils the fit there.)
 //!
-//! T_launch is what a step that no CUDA graph launches, or one with prompt tokens, waits for the host beyond
-//! all of that.
+//! T_launch is what a step waits for the host beyond all of that. One that no CUDA graph launches lasts at least its
+//! launches. One with prompt tokens launches some of its kernels one by one: long ones hide the launches of those that
+//! follow, short ones do not, so that the step is the 2-norm of the rest and of what launches take. (Against at least its
+//! launches, fitted on 1 and 2 GPUs: TTFT of MiniMax-M2.5 on 4 B200 6.9 instead of 17.3 % off in fp8, 10.6 instead of
+//! 12.8 % in nvfp4; of gpt-oss-120b on 4 and 8 B200 22 instead of 32 %.)
 
 mod experts;
 mod ranks;
@@ -36,7 +39,7 @@ use super::expert_parallel::Spread;
 use super::launch::{Graphs, Launch};
 use crate::catalog::{Attention, Dtype, Hardware, Model, ProfileValues};
 use crate::units::{SimSpan, Tokens, rounded};
-use experts::experts_memory;
+use experts::{Experts, experts_memory};
 
 /// Activations travel and KV of computed heads is multiplied in bf16.
 pub(super) const ACTIVATION_BYTES: f64 = 2.0;
@@ -91,6 +94,7 @@ pub struct StepCost {
     /// read them.
     linear_compute_half_s: f64,
     experts_half_over_read: f64,
+    experts: Experts,
     /// Under expert parallelism: what the busiest GPU computes beyond the mean, per square root of tokens.
     spread_per_root_token_s: f64,
     /// Reading the weights of all layers but the routed experts.
@@ -159,22 +163,19 @@ impl StepCost {
         let weights = model.weight_bytes(weight_dtype);
         let head = f64::from(model.vocab_size) * f64::from(model.hidden_size);
         let (communication_s, communication_per_token_s) = all_reduce(model, hardware, profile, tp);
-        let half_per_parameter_s = 2.0 * profile.half_tokens / compute;
         let all_experts_s = weights.routed / (stream * profile.expert_memory);
-        let dense = (parameters.active_in_layers() - parameters.routed_active) as f64;
+        let experts = Experts::new(model, profile, gpus * hardware.compute_flops(weight_dtype), tp);
+        let dense_per_token_s = 2.0 * parameters.dense as f64 / compute;
         Self {
             window: model.window().unwrap_or(Tokens::MAX),
             throttle: profile.throttle,
             overhead_s: profile.overhead_per_layer_s * layers,
             prefill_launch_s: profile.prefill_launch_per_layer_s * layers,
             per_sequence_s: profile.per_sequence_s,
-            linear_compute_per_token_s: 2.0 * parameters.active_in_layers() as f64 / compute,
-            linear_compute_half_s: half_per_parameter_s * dense,
-            experts_half_over_read: if all_experts_s > 0.0 {
-                half_per_parameter_s * parameters.routed as f64 / all_experts_s
-            } else {
-                0.0
-            },
+            linear_compute_per_token_s: dense_per_token_s + experts.per_token_s,
+            linear_compute_half_s: profile.half_tokens * dense_per_token_s,
+            experts_half_over_read: if all_experts_s > 0.0 { experts.half_s / all_experts_s } else { 0.0 },
+            experts,
             spread_per_root_token_s: 0.0,
             linear_memory_s: weights.dense / stream,
             experts_memory_s: experts_memory(
@@ -216,14 +217,21 @@ impl StepCost {
     #[must_use]
     pub fn with_expert_parallel(mut self, model: &Model, tp: u32) -> Self {
         if let Some(spread) = Spread::new(model, tp) {
-            let parameters = model.parameters();
-            let routed = parameters.routed_active as f64 / parameters.active_in_layers() as f64;
-            self.spread_per_root_token_s =
-                self.linear_compute_per_token_s * routed * spread.tokens_per_root();
+            self = self.with_expert_slices(1);
+            self.spread_per_root_token_s = self.experts.per_token_s * spread.tokens_per_root();
             for read_s in &mut self.experts_memory_s {
                 *read_s *= spread.read_factor(*read_s / self.all_experts_s);
             }
         }
+        self
+    }
+
+    /// The same with each routed expert cut into `slices`, of which a GPU has one.
+    #[must_use]
+    pub fn with_expert_slices(mut self, slices: u32) -> Self {
+        let dense_s = self.linear_compute_per_token_s - self.experts.per_token_s;
+        self.experts_half_over_read *= self.experts.cut(slices);
+        self.linear_compute_per_token_s = dense_s + self.experts.per_token_s;
         self
     }
 
@@ -239,6 +247,7 @@ impl StepCost {
             linear_compute_per_token_s: per_token_s,
             linear_compute_half_s: 0.0,
             experts_half_over_read: 0.0,
+            experts: Experts::NONE,
             spread_per_root_token_s: 0.0,
             linear_memory_s: 0.0,
             experts_memory_s: Vec::new(),
@@ -275,6 +284,7 @@ impl StepCost {
             linear_compute_per_token_s: self.linear_compute_per_token_s * factor,
             linear_compute_half_s: self.linear_compute_half_s * factor,
             experts_half_over_read: self.experts_half_over_read,
+            experts: self.experts.scaled(factor),
             spread_per_root_token_s: self.spread_per_root_token_s * factor,
             linear_memory_s: self.linear_memory_s * factor,
             experts_memory_s: self.experts_memory_s.iter().map(|read_s| read_s * factor).collect(),
@@ -414,11 +424,14 @@ impl StepCost {
             communication_s,
             launch_s: 0.0,
         };
-        // Of prompts without graphs, and of whatever graphs do not cover.
-        let prompts_s = if shape.prefill_context > 0 { self.prefill_launch_s } else { 0.0 };
-        let floor_s = self.launch.floor_s(shape).max(prompts_s);
+        // Of whatever graphs do not cover, and of prompts.
+        let floor_s = self.launch.floor_s(shape);
         if floor_s > 0.0 {
             terms.launch_s = (floor_s - terms.total_s()).max(0.0);
+        }
+        if shape.prefill_context > 0 && self.prefill_launch_s > 0.0 {
+            let total_s = terms.total_s();
+            terms.launch_s += norm(total_s, self.prefill_launch_s) - total_s;
         }
         terms
     }

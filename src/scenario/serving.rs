@@ -83,9 +83,11 @@ impl Serving {
         let (ranks, gpus) = (self.ranks(), tp * self.ranks());
         let largest = self.largest_step().saturating_mul(ranks);
         let mut cost = StepCost::new(model, weights, kv, hardware, values, *tp, largest);
-        if self.enable_expert_parallel {
-            cost = cost.with_expert_parallel(model, gpus);
-        }
+        cost = if self.enable_expert_parallel {
+            cost.with_expert_parallel(model, gpus)
+        } else {
+            cost.with_expert_slices(gpus)
+        };
         if let Some(ranks) = self.data_parallel {
             cost = cost.with_ranks(model, hardware, values, ranks);
         }

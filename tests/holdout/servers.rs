@@ -126,7 +126,7 @@ const DEEPSEEK: &[&str] = &["deepseek-ai/DeepSeek-R1", "deepseek-ai/DeepSeek-V3"
 /// Reading weights and caches stays at what kernels reach, where there is a table of them.
 const DENSE: &[Parameter] = &[HalfTokens, PrefillLaunchPerLayer];
 const NO_TABLE: &[Parameter] = &[Memory, HalfTokens, PrefillLaunchPerLayer];
-const EXPERTS: &[Parameter] = &[HalfTokens, ExpertCorrelation, PrefillLaunchPerLayer];
+const EXPERTS: &[Parameter] = &[ExpertCorrelation, PrefillLaunchPerLayer];
 const OFFLINE_TOO: &[Parameter] = &[HalfTokens, Fp8KvMemory, PrefillLaunchPerLayer];
 
 /// `scheduler_recv_interval` of the scripts for B200.

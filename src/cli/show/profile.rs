@@ -41,11 +41,16 @@ pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogE
                 page.line("for", kind.name());
             }
             if values.models.is_some_and(ModelKind::has_experts) {
-                let (memory, alike) = (number(values.expert_memory), number(values.expert_correlation));
-                page.line(
-                    "",
-                    format!("experts are read at {memory} of that; two tokens pick one with a correlation of {alike}"),
+                let text = format!(
+                    "experts: compute {} (half of it at {} rows, and at {} columns on a GPU), read at {} of the rate of \
+                     weights; two tokens pick one with a correlation of {}",
+                    number(values.expert_compute),
+                    number(values.expert_half_tokens),
+                    number(values.expert_half_width),
+                    number(values.expert_memory),
+                    number(values.expert_correlation)
                 );
+                page.line("", text);
             }
             if values.throttle > 0.0 {
                 let lost = number(values.throttle * 100.0);

@@ -1,4 +1,10 @@
-//! How long it takes to read the experts that a step touches, by its tokens.
+//! Routed experts: what they compute, and how long it takes to read those that a step touches.
+//!
+//! Their fused kernels are slower the narrower the slices are into which tensor parallelism cuts an expert: with w of
+//! its intermediate columns on a GPU and m rows, at w / (w + w_h) and m / (m + h) of their best rate e. (Law and
+//! constants: operator tables of NVIDIA AIConfigurator, 20 to 1,459 shapes a GPU and dtype, from 128 columns and one
+//! token on; it is 5 to 13 % off in the median. Without w it is 10 to 21 %.) The time that an expert computes falls less
+//! than with the number of its slices: from 2,048 columns on one GPU to 256 on each of eight by 4.3 with w_h = 300.
 //!
 //! A token picks k of E experts, each with the chance q = k/E. Which ones are liked differs from step to step (a
 //! router has favourites, and texts that are alike pick alike), so that two tokens pick an expert with the
@@ -12,7 +18,7 @@
 //! of them (the beta-binomial distribution's share of zeros, Skellam 1948): one token touches exactly k, and
 //! phi = 0 is random routing, (1 - q)^n.
 
-use crate::catalog::{Mlp, Model};
+use crate::catalog::{Mlp, Model, ProfileValues};
 use crate::units::Tokens;
 
 /// Untouched share of experts below which all count as touched.
@@ -20,6 +26,59 @@ const NEGLIGIBLE_SHARE: f64 = 1e-12;
 /// Tokens beyond which no more experts are touched: such a step has been computing for long when it has read them,
 /// and the last of them come slowly where picks are correlated.
 const MOST_TOKENS: u32 = 65_536;
+
+/// What the routed experts of all layers compute.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Experts {
+    /// For each token of a step.
+    pub per_token_s: f64,
+    /// As if h rows more went through each of them.
+    pub half_s: f64,
+    /// How many times as long they take as uncut ones of any width: 1 + w_h / w, and w_h over the whole width.
+    narrow: f64,
+    half_of_width: f64,
+}
+
+impl Experts {
+    pub const NONE: Self = Self { per_token_s: 0.0, half_s: 0.0, narrow: 1.0, half_of_width: 0.0 };
+
+    /// `flops`: the peak of all GPUs, of which each has one of `slices`.
+    pub fn new(model: &Model, profile: &ProfileValues, flops: f64, slices: u32) -> Self {
+        // All mixture layers of a model have experts of the same width.
+        let Some(width) = model.layers.iter().find_map(|group| width(&group.mlp)) else { return Self::NONE };
+        let parameters = model.parameters();
+        let best = flops * profile.expert_compute;
+        let mut experts = Self {
+            per_token_s: 2.0 * parameters.routed_active as f64 / best,
+            half_s: 2.0 * profile.expert_half_tokens * parameters.routed as f64 / best,
+            narrow: 1.0,
+            half_of_width: profile.expert_half_width / width,
+        };
+        experts.cut(slices);
+        experts
+    }
+
+    /// Cuts each into `slices`, 1 of a whole one; returns how many times as long they take as before.
+    pub fn cut(&mut self, slices: u32) -> f64 {
+        let narrow = 1.0 + self.half_of_width * f64::from(slices.max(1));
+        let longer = narrow / self.narrow;
+        self.narrow = narrow;
+        self.per_token_s *= longer;
+        self.half_s *= longer;
+        longer
+    }
+
+    pub fn scaled(self, factor: f64) -> Self {
+        Self { per_token_s: self.per_token_s * factor, half_s: self.half_s * factor, ..self }
+    }
+}
+
+fn width(mlp: &Mlp) -> Option<f64> {
+    match *mlp {
+        Mlp::Dense { .. } => None,
+        Mlp::Moe { expert_intermediate, .. } => Some(f64::from(expert_intermediate)),
+    }
+}
 
 /// Seconds to read the experts that n tokens touch, for n = 0, 1, ... until practically all are; `all_s`
 /// reads every expert of the model, `correlation` is phi.

@@ -95,7 +95,7 @@ impl Shared {
 
 impl StepCost {
     /// The price of one of several ranks, of one of which `self` is the price if it had all weights to itself. It
-    /// knows steps of as many tokens as all ranks have together; under expert parallelism it knows all GPUs.
+    /// knows steps of as many tokens as all ranks have together, and into how many slices experts are cut.
     #[must_use]
     pub fn with_ranks(
         mut self,
@@ -104,18 +104,15 @@ impl StepCost {
         profile: &ProfileValues,
         ranks: Ranks,
     ) -> Self {
-        let parameters = model.parameters();
         let spread = 1.0 / f64::from(ranks.count);
         let shared_part = ranks.shared_part(model);
-        let shared_active = parameters.routed_active as f64 + shared_part * parameters.dense as f64;
-        let shared_active = shared_active / parameters.active_in_layers() as f64;
-        let alone_s = self.linear_compute_per_token_s;
+        let dense_s = self.linear_compute_per_token_s - self.experts.per_token_s;
         let (exchange_s, exchange_per_token_s) =
             exchange(model, hardware, profile, ranks.count, ranks.exchanges(model));
         let head = ranks.sharing == Sharing::FeedForwardAndHead;
         // Of the matrices outside routed experts, what a GPU has of them, against having all to itself.
         let kept = 1.0 - shared_part + shared_part * spread;
-        self.linear_compute_per_token_s = alone_s * (1.0 - shared_active);
+        self.linear_compute_per_token_s = dense_s * (1.0 - shared_part);
         self.linear_compute_half_s *= kept;
         self.linear_memory_s *= kept;
         self.spread_per_root_token_s *= spread;
@@ -127,7 +124,7 @@ impl StepCost {
         }
         self.shared = Some(Shared {
             ranks: f64::from(ranks.count),
-            compute_per_token_s: alone_s * shared_active * spread,
+            compute_per_token_s: (self.experts.per_token_s + dense_s * shared_part) * spread,
             exchange_s,
             exchange_per_token_s,
             head,
