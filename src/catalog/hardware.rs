@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use super::CatalogError;
 use super::files::File;
 use super::price::Price;
+use super::{CatalogError, Dtype};
 use crate::units::Bytes;
 
 /// A GPU: datasheet figures, kernel efficiencies and price.
@@ -30,6 +30,20 @@ pub struct Hardware {
     pub price: Option<Price>,
     /// Where the figures are from, each group named.
     pub source: String,
+}
+
+impl Hardware {
+    /// The fastest peak that kernels for weights stored as `dtype` could use, FLOP/s.
+    #[must_use]
+    pub fn fastest_flops(&self, dtype: Dtype) -> f64 {
+        let eight = self.fp8_flops.into_iter().chain(self.int8_ops);
+        let low = match dtype {
+            Dtype::Bf16 => 0.0,
+            Dtype::Fp8 | Dtype::Int8 => eight.fold(0.0, f64::max),
+            Dtype::Mxfp4 | Dtype::Nvfp4 | Dtype::Int4 => eight.chain(self.fp4_flops).fold(0.0, f64::max),
+        };
+        self.bf16_flops.max(low)
+    }
 }
 
 /// Kernel efficiencies of a GPU: fractions of datasheet peaks, from operator tables or estimated.
