@@ -25,9 +25,16 @@ pub struct SimTime(u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SimSpan(u64);
 
+/// A number in a message: as it is, with an exponent where it would be a row of digits.
+#[must_use]
+pub fn plain(value: f64) -> String {
+    let is_short = value == 0.0 || (1e-6..1e15).contains(&value.abs());
+    if is_short { value.to_string() } else { format!("{value:e}") }
+}
+
 /// Why a floating-point number is not a span of simulated time.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("{seconds} s is not a span of simulated time (it must be finite, not negative and below 584 years)")]
+#[error("{} s is not a span of simulated time (it must be finite, not negative and below 584 years)", plain(*seconds))]
 pub struct NotASpan {
     /// The offending number of seconds.
     pub seconds: f64,
@@ -180,5 +187,20 @@ mod tests {
     fn time_saturates_instead_of_wrapping() {
         assert_eq!(SimTime::MAX + SimSpan::from_nanos(1), SimTime::MAX);
         assert_eq!(SimTime::ZERO.since(SimTime::from_nanos(5)), SimSpan::ZERO);
+    }
+
+    #[test]
+    fn a_number_in_a_message_is_never_a_row_of_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1.5, "1.5"),
+            (-1e7, "-10000000"),
+            (1e308, "1e308"),
+            (5e-324, "5e-324"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-inf"),
+        ] {
+            assert_eq!(plain(value), text);
+        }
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use knee::calibrate::{Calibration, Options, Parameter, Status, calibrate};
-use knee::catalog::{Catalog, Dtype, ModelKind, Profile, ProfileValues, Weights};
+use knee::calibrate::{Calibration, Options, Parameter, Status, calibrate, impossible, profile_toml};
+use knee::catalog::{Catalog, Dtype, ModelKind, Profile, ProfileValues, Standing, Weights};
 use knee::experiment::Silent;
 use knee::rng::{Purpose, stream};
 use knee::scenario::Document;
@@ -160,19 +160,93 @@ fn what_the_data_does_not_tell_stays_at_its_prior() {
     }
 }
 
-#[test]
-fn impossible_data_end_at_a_bound_and_are_flagged() {
-    let mut cells = measured(0.0, 1);
+/// `cells` with every figure of `families` times `factor`.
+fn times(factor: f64, families: &[Family], cells: &[Cell]) -> Vec<Cell> {
+    let mut cells = cells.to_vec();
     for cell in &mut cells {
         for (figure, value) in cell.measured.iter().collect::<Vec<_>>() {
-            if figure.family() == Family::Ttft {
-                // Faster than the chip's peak.
-                cell.measured.set(figure, value / 5.0);
+            if families.contains(&figure.family()) {
+                cell.measured.set(figure, value * factor);
             }
         }
     }
-    let fit = &fitted(&cells).fits[0];
-    assert!(fit.warnings.iter().any(|text| text.contains("contradicts")), "{:?}", fit.warnings);
+    cells
+}
+
+/// Faster than the chip's peaks: no fit of it would be one.
+#[test]
+fn figures_that_no_chip_can_show_are_refused() {
+    let cells = measured(0.0, 1);
+    let mut crowded = cells.clone();
+    crowded[0].measured.set(Figure::OutputThroughput, 1e6);
+    for (cells, words) in [
+        (times(0.2, &[Family::Ttft], &cells), "TTFT mean is "),
+        (times(0.01, &[Family::Tpot], &cells), "TPOT mean is "),
+        (times(0.01, &[Family::E2e], &cells), "E2E mean a token is "),
+        (crowded, "output throughput is 1000000 per s, which takes "),
+    ] {
+        let error = calibrate(&cells, &Options::default(), &Silent).expect_err("impossible").to_string();
+        assert!(error.contains(words) && error.contains("bf16 weights on 1 x h100-sxm"), "{error}");
+    }
+    // What real servers showed is possible.
+    let catalog = Catalog::new(None);
+    for (path, text) in catalog.measured_sets().expect("readable sets") {
+        let document = Document::parse(text, Some(Path::new(path))).expect("TOML");
+        let (measurements, _) = document.measurements(&catalog).expect("a valid set");
+        for cell in knee::validate::cells(&measurements).expect("cells") {
+            assert_eq!(impossible(&cell), None, "{}", cell.name());
+        }
+    }
+}
+
+#[test]
+fn a_fit_of_loads_that_contradict_each_other_is_not_called_calibrated() {
+    let all = [Family::Ttft, Family::Tpot, Family::E2e];
+    let cells = measured(0.0, 1);
+    let both = [cells[..2].to_vec(), times(6.0, &all, &cells[..2])].concat();
+    let result = fitted(&both);
+    let fit = &result.fits[0];
+    assert_eq!(fit.standing, Standing::Estimated);
+    let first = &fit.warnings[0];
+    let words = "of 4 fitted loads are off by more than a factor of 2 in TTFT mean";
+    assert!(first.starts_with("estimated, not calibrated: ") && first.contains(words), "{first}");
+    assert!(profile_toml(&result, "").contains("standing = \"estimated\""));
+    assert_eq!(fitted(&cells[..2]).fits[0].standing, Standing::Calibrated);
+}
+
+/// Of one load there are two observations, fewer than parameters.
+#[test]
+fn one_load_does_not_tell_how_well_parameters_are_known() {
+    let result = fitted(&measured(0.0, 1)[2..3]);
+    let fit = &result.fits[0];
+    assert!(fit.parameters.iter().any(|one| one.status == Status::Fitted), "{:?}", fit.parameters);
+    for one in fit.parameters.iter().filter(|one| one.status != Status::NotIdentified) {
+        assert_eq!(one.standard_error, None, "{one:?}");
+    }
+    assert!(
+        fit.warnings.iter().any(|text| text.contains("standard errors are unknown")),
+        "{:?}",
+        fit.warnings
+    );
+}
+
+#[test]
+fn what_cannot_be_fitted_or_held_out_is_told() {
+    let cells = measured(0.0, 1);
+    let ask = |also: &[Parameter], rule: Option<&str>| {
+        let hold_out = rule.map(|rule| rule.parse().expect("a rule"));
+        let options = Options { also: also.to_vec(), hold_out };
+        calibrate(&cells, &options, &Silent).expect_err("refused").to_string()
+    };
+    for (error, words) in [
+        (ask(&[Parameter::ExpertCorrelation], None), "`--fit expert_correlation` is of mixtures of experts"),
+        (ask(&[Parameter::ExpertMemory], None), "llama-3.1-8b has no experts"),
+        (ask(&[Parameter::Memory, Parameter::Memory], None), "`--fit memory` is named twice"),
+        (ask(&[], Some("concurrency=900..")), "they have concurrency from 1 to 128"),
+        (ask(&[], Some("tensor_parallel_size=2")), "tensor_parallel_size from 2 to 2 is none of the loads"),
+    ] {
+        assert!(error.contains(words), "{error}");
+    }
 }
 
 #[test]

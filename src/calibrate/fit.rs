@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::least_squares::{Minimum, Problem, approach, settle};
 use super::parameter::Parameter;
-use super::uncertainty::standard_errors;
+use super::uncertainty::{count, standard_errors, widening};
 use super::{CalibrateError, Fitted, Status};
 use crate::catalog::{Hardware, ProfileValues};
 use crate::experiment::Progress;
@@ -34,8 +34,6 @@ const FEW_ROWS: [(Parameter, f64); 1] = [(Parameter::HalfTokens, 0.05)];
 const THROTTLE_PRIOR: f64 = 0.11;
 /// A parameter whose standard error is larger than this share of it, or of its prior, is not identified.
 const IDENTIFIED: f64 = 0.5;
-/// Standard errors from its prior at which a value shows the prior to be wrong.
-const CONTRADICTS: f64 = 2.0;
 /// Share by which step times are changed to see what responds to them.
 const RESPONSE_STEP: f64 = 0.03;
 /// Distance from a bound, in the logarithm, that counts as being at it: what the search resolves.
@@ -97,7 +95,7 @@ pub(super) fn fit(
             found = judge(&problem, &minimum);
         }
         let Some(index) = most_doubtful(&found) else {
-            parameters.extend(found);
+            parameters.extend(stated(found, &problem.clusters));
             return Ok(outcome(parameters, &prior, &problem));
         };
         parameters.push(Fitted {
@@ -164,13 +162,22 @@ fn has_experts(cells: &[Cell]) -> bool {
     serving.model.weights(serving.weight_dtype).kind.has_experts()
 }
 
-/// How little a parameter is known: its standard error as a share of the larger of value and prior; nothing where the
-/// data contradicts the prior, to which it would return.
+/// How little a parameter is known: its standard error as a share of the larger of value and prior. (One that is known
+/// to be far below its prior must not return to it.)
 fn doubt(one: &Fitted) -> f64 {
-    one.standard_error.map_or(f64::INFINITY, |error| {
-        let contradicts = (one.value - one.prior).abs() > CONTRADICTS * error;
-        if contradicts { 0.0 } else { error / one.value.max(one.prior) }
-    })
+    one.standard_error.map_or(f64::INFINITY, |error| error / one.value.max(one.prior))
+}
+
+/// `found` as it is stated: errors as wide as so few data leave them, and what may be next to nothing called so.
+fn stated(found: Vec<Fitted>, clusters: &[usize]) -> Vec<Fitted> {
+    let widening = widening(count(clusters), found.len());
+    let state = |one: Fitted| {
+        let standard_error = one.standard_error.zip(widening).map(|(error, by)| error * by);
+        let is_near_zero = standard_error.is_some_and(|error| error > IDENTIFIED * one.value);
+        let status = if one.status == Status::Fitted && is_near_zero { Status::NearZero } else { one.status };
+        Fitted { standard_error, status, ..one }
+    };
+    found.into_iter().map(state).collect()
 }
 
 /// The problem as the optimiser sees it: log errors of figures, at points of log parameters.
@@ -364,4 +371,33 @@ fn judge(problem: &Simulations, minimum: &Minimum) -> Vec<Fitted> {
         }
     };
     problem.parameters.iter().enumerate().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Far below its prior it is known well enough not to return there, and yet not known.
+    #[test]
+    fn what_may_be_nothing_is_not_called_fitted() {
+        let one = |value: f64, error: f64| Fitted {
+            parameter: Parameter::OverheadPerLayer,
+            value,
+            prior: 45.0,
+            standard_error: Some(error),
+            status: Status::Fitted,
+        };
+        assert!(most_doubtful(&[one(5.0, 5.0)]).is_none());
+        let clusters: Vec<usize> = (0..1000).collect();
+        let found = stated(vec![one(5.0, 5.0), one(50.0, 5.0)], &clusters);
+        assert_eq!(
+            found.iter().map(|one| one.status).collect::<Vec<_>>(),
+            [Status::NearZero, Status::Fitted]
+        );
+        assert!((found[0].standard_error.unwrap() - 5.0).abs() < 0.02);
+        // Few loads leave errors wide, one tells none.
+        let few = stated(vec![one(50.0, 5.0)], &[0, 1, 2]);
+        assert!(few[0].standard_error.unwrap() > 10.0);
+        assert_eq!(stated(vec![one(50.0, 5.0)], &[0, 1])[0].standard_error, None);
+    }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::rng::{Purpose, stream};
+use crate::units::plain;
 use crate::validate::{Cell, Load};
 
 /// A rule that holds cells out.
@@ -76,7 +77,8 @@ impl std::str::FromStr for HoldOut {
             None if !range.is_empty() => (end(range, 0.0)?, end(range, 0.0)?),
             None => return Err(refused()),
         };
-        Ok(Self::Range { property, from, to })
+        // Neither a number that is none nor an end before the start holds anything.
+        if from <= to { Ok(Self::Range { property, from, to }) } else { Err(refused()) }
     }
 }
 
@@ -85,14 +87,26 @@ impl fmt::Display for HoldOut {
         match self {
             Self::Half { seed } => write!(f, "a random half (seed {seed})"),
             Self::Range { property, from, to } if to.is_infinite() => {
-                write!(f, "{} of at least {from}", property.key())
+                write!(f, "{} of at least {}", property.key(), plain(*from))
             }
-            Self::Range { property, from, to } => write!(f, "{} from {from} to {to}", property.key()),
+            Self::Range { property, from, to } => {
+                write!(f, "{} from {} to {}", property.key(), plain(*from), plain(*to))
+            }
         }
     }
 }
 
 impl HoldOut {
+    /// What `cells` have of what the rule asks for, in words.
+    pub(super) fn of_loads(&self, cells: &[Cell]) -> String {
+        let Self::Range { property, .. } = self else { return format!("loads: {}", cells.len()) };
+        let values = || cells.iter().filter_map(|cell| property.of(cell));
+        match (values().reduce(f64::min), values().reduce(f64::max)) {
+            (Some(least), Some(most)) => format!("they have {} from {least} to {most}", property.key()),
+            _ => format!("they have no {}", property.key()),
+        }
+    }
+
     /// (held out, fitted), each in the cells' order.
     pub(super) fn split(&self, cells: Vec<Cell>) -> (Vec<Cell>, Vec<Cell>) {
         match *self {
@@ -125,7 +139,17 @@ mod tests {
         assert_eq!("concurrency=32..".parse(), Ok(range(32.0, f64::INFINITY)));
         assert_eq!("concurrency=..8".parse(), Ok(range(0.0, 8.0)));
         assert_eq!("concurrency=4".parse(), Ok(range(4.0, 4.0)));
-        for wrong in ["", "half", "half:x", "users=3", "concurrency", "concurrency=", "concurrency=a.."] {
+        for wrong in [
+            "concurrency=32..8",
+            "concurrency=nan..",
+            "",
+            "half",
+            "half:x",
+            "users=3",
+            "concurrency",
+            "concurrency=",
+            "concurrency=a..",
+        ] {
             assert!(wrong.parse::<HoldOut>().is_err(), "{wrong}");
         }
     }

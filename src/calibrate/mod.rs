@@ -14,17 +14,19 @@ mod fit;
 mod hold_out;
 mod least_squares;
 mod parameter;
+mod possible;
 mod profile_file;
 mod uncertainty;
 
 use std::collections::BTreeSet;
 
-use crate::catalog::{ProfileValues, Weights};
+use crate::catalog::{ProfileValues, Standing, Weights};
 use crate::experiment::Progress;
-use crate::validate::{Cell, ErrorRow, Family, MeasurementError, Scored, error_table};
+use crate::validate::{Cell, ErrorRow, Family, Figure, MeasurementError, Scored, error_table};
 
 pub use hold_out::{HoldOut, HoldOutError};
 pub use parameter::Parameter;
+pub use possible::impossible;
 pub use profile_file::profile_toml;
 
 /// Random half splits from which a held-out error is taken where no cell is held out.
@@ -33,6 +35,9 @@ const SPLITS: u64 = 3;
 const RUNS_PER_CELL: u64 = 900;
 /// Fewest cells that are split.
 const FEWEST_SPLIT: usize = 6;
+/// Nothing was calibrated where more than this share of the fitted loads is off by more than this factor: the median
+/// load of a fit to one server is within 15 %.
+const OFF: [(f64, f64); 2] = [(1.0 / 3.0, 2.0), (0.5, 1.5)];
 
 /// What to fit, and on what.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +60,8 @@ pub struct Calibration {
 #[derive(Clone, Debug)]
 pub struct Fit {
     pub weights: Weights,
+    /// Calibrated, or estimated where the fit is none: [`Fit::warnings`] say why.
+    pub standing: Standing,
     pub values: ProfileValues,
     pub parameters: Vec<Fitted>,
     /// Figures that were fitted, over all fitted cells.
@@ -76,7 +83,8 @@ pub struct Fitted {
     pub value: f64,
     /// Where it started, and stays if it is not identified: kernel value or prior.
     pub prior: f64,
-    /// One standard error, in the unit of the value; `None` where there are too few data to say.
+    /// One standard error, in the unit of the value, two of which are a 95 % interval however few the data are;
+    /// `None` where they are too few to say.
     pub standard_error: Option<f64>,
     pub status: Status,
 }
@@ -85,6 +93,8 @@ pub struct Fitted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     Fitted,
+    /// The data tells that it is small (beside its prior, say), and not how small.
+    NearZero,
     /// The data does not determine it; it stays at its prior.
     NotIdentified,
     /// It ended at a bound: none of it is seen (a host constant's lower bound), or the data contradicts
@@ -98,6 +108,7 @@ impl Status {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fitted => "fitted",
+            Self::NearZero => "within two errors of zero",
             Self::NotIdentified => "not identified, prior",
             Self::AtLowerBound => "at its lower bound",
             Self::AtUpperBound => "at its upper bound",
@@ -114,6 +125,19 @@ pub enum CalibrateError {
     AllHeldOut { dtype: &'static str },
     #[error("there are no measurements")]
     Nothing,
+    #[error(
+        "{name}: {why}; expected figures of this deployment (a wrong unit, another GPU, format or model, or speculative \
+         decoding that the set does not tell?)"
+    )]
+    Impossible { name: String, why: String },
+    #[error("`--fit {key}` is named twice; expected each parameter once")]
+    Twice { key: &'static str },
+    #[error(
+        "`--fit {key}` is of mixtures of experts, and {model} has no experts; expected a parameter of dense models"
+    )]
+    NoExperts { key: &'static str, model: String },
+    #[error("`--hold-out` holds out nothing: {rule} is none of the loads; {there_are}")]
+    HoldsOutNothing { rule: String, there_are: String },
     #[error(transparent)]
     Measurement(#[from] MeasurementError),
 }
@@ -140,22 +164,57 @@ pub fn calibrate(
             second: format!("{other_engine} on {other_gpu}"),
         });
     }
-    let weights_of = |cell: &Cell| cell.serving().model.weights(cell.serving().weight_dtype);
-    let mut all_weights: Vec<Weights> = Vec::new();
-    for cell in cells {
-        if !all_weights.contains(&weights_of(cell)) {
-            all_weights.push(weights_of(cell));
-        }
+    if let Some((cell, why)) = cells.iter().find_map(|cell| Some((cell, impossible(cell)?))) {
+        return Err(CalibrateError::Impossible { name: cell.name(), why });
     }
+    let groups = by_weights(cells);
+    check_parameters(&groups, &options.also)?;
+    check_hold_out(&groups, options.hold_out.as_ref())?;
     // How many runs a search takes is not known before; the bar is brought to its end after it.
     progress.total(RUNS_PER_CELL * cells.len() as u64);
-    let fits = all_weights.into_iter().map(|weights| {
-        let of_weights: Vec<Cell> =
-            cells.iter().filter(|cell| weights_of(cell) == weights).cloned().collect();
-        fit_weights(weights, &of_weights, options, progress)
-    });
+    let fits = groups.iter().map(|(weights, cells)| fit_weights(*weights, cells, options, progress));
     let fits = fits.collect::<Result<_, _>>()?;
     Ok(Calibration { gpu, engine, fits })
+}
+
+/// The cells of each weight dtype and kind of model, in the order of first appearance.
+fn by_weights(cells: &[Cell]) -> Vec<(Weights, Vec<Cell>)> {
+    let mut groups: Vec<(Weights, Vec<Cell>)> = Vec::new();
+    for cell in cells {
+        let weights = cell.serving().model.weights(cell.serving().weight_dtype);
+        match groups.iter_mut().find(|(known, _)| *known == weights) {
+            Some((_, group)) => group.push(cell.clone()),
+            None => groups.push((weights, vec![cell.clone()])),
+        }
+    }
+    groups
+}
+
+/// What is asked for and cannot be fitted is told, not passed over.
+fn check_parameters(groups: &[(Weights, Vec<Cell>)], also: &[Parameter]) -> Result<(), CalibrateError> {
+    let has_experts = groups.iter().any(|(weights, _)| weights.kind.has_experts());
+    for (index, parameter) in also.iter().enumerate() {
+        let key = parameter.key();
+        if also[..index].contains(parameter) {
+            return Err(CalibrateError::Twice { key });
+        }
+        if parameter.is_of_experts() && !has_experts {
+            let model =
+                groups.iter().flat_map(|(_, cells)| cells).map(|cell| cell.serving().model.name.clone());
+            return Err(CalibrateError::NoExperts { key, model: model.take(1).collect() });
+        }
+    }
+    Ok(())
+}
+
+fn check_hold_out(groups: &[(Weights, Vec<Cell>)], rule: Option<&HoldOut>) -> Result<(), CalibrateError> {
+    let Some(rule) = rule else { return Ok(()) };
+    let free = |cells: &[Cell]| -> Vec<Cell> { cells.iter().filter(|cell| !cell.holdout).cloned().collect() };
+    if groups.iter().any(|(_, cells)| !rule.split(free(cells)).0.is_empty()) {
+        return Ok(());
+    }
+    let all: Vec<Cell> = groups.iter().flat_map(|(_, cells)| free(cells)).collect();
+    Err(CalibrateError::HoldsOutNothing { rule: rule.to_string(), there_are: rule.of_loads(&all) })
 }
 
 fn fit_weights(
@@ -188,9 +247,11 @@ fn fit_weights(
             held_out_scored.extend(fit::simulate_all(&other, &values)?);
         }
     }
+    let doubts = doubts(&outcome.parameters, &scored);
     Ok(Fit {
         weights,
-        warnings: warnings(&outcome.parameters, &fitted),
+        standing: if doubts.is_empty() { Standing::Calibrated } else { Standing::Estimated },
+        warnings: [not_calibrated(&doubts), warnings(&outcome.parameters, &fitted)].concat(),
         values: outcome.values,
         parameters: outcome.parameters,
         figures: outcome.figures,
@@ -202,6 +263,47 @@ fn fit_weights(
     })
 }
 
+/// Why a fit is none that may be called calibrated; empty if it may.
+fn doubts(parameters: &[Fitted], scored: &[Scored]) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let at_bound = |one: &&Fitted| {
+        one.parameter.is_fraction() && matches!(one.status, Status::AtUpperBound | Status::AtLowerBound)
+    };
+    for one in parameters.iter().filter(at_bound) {
+        doubts.push(format!("{} ended {}, where no chip is", one.parameter.key(), one.status.name()));
+    }
+    doubts.extend(Figure::ALL.into_iter().find_map(|figure| far_off(scored, figure)));
+    if !parameters.iter().any(|one| one.status == Status::Fitted) {
+        doubts.push("the data determines no parameter".to_owned());
+    }
+    doubts
+}
+
+/// How many of the fitted loads are further off in `figure` than a fit can be.
+fn far_off(scored: &[Scored], figure: Figure) -> Option<String> {
+    let factors: Vec<f64> = scored
+        .iter()
+        .filter_map(|one| Some(1.0 + one.error_percent(figure)? / 100.0))
+        .map(|ratio| ratio.max(1.0 / ratio))
+        .collect();
+    let off = |factor: f64| factors.iter().filter(|one| **one > factor).count();
+    let (_, factor) =
+        OFF.into_iter().find(|(share, factor)| off(*factor) as f64 > share * factors.len() as f64)?;
+    Some(format!(
+        "{} of {} fitted loads are off by more than a factor of {factor} in {}: they contradict each other, the model or \
+         the deployment",
+        off(factor),
+        factors.len(),
+        figure.name()
+    ))
+}
+
+/// The warning that a fit with `doubts` is none.
+fn not_calibrated(doubts: &[String]) -> Vec<String> {
+    let text = format!("estimated, not calibrated: {}", doubts.join("; "));
+    if doubts.is_empty() { Vec::new() } else { vec![text] }
+}
+
 /// What the state of the parameters says of the data.
 fn warnings(parameters: &[Fitted], cells: &[Cell]) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -209,7 +311,7 @@ fn warnings(parameters: &[Fitted], cells: &[Cell]) -> Vec<String> {
         Status::AtUpperBound => true,
         // No host constant at all is possible; a fraction of nothing is not.
         Status::AtLowerBound => one.parameter.is_fraction(),
-        Status::Fitted | Status::NotIdentified => false,
+        Status::Fitted | Status::NearZero | Status::NotIdentified => false,
     };
     for one in parameters.iter().filter(suspicious) {
         warnings.push(format!(
@@ -226,9 +328,20 @@ fn warnings(parameters: &[Fitted], cells: &[Cell]) -> Vec<String> {
                 one.value, one.prior
             ));
         }
+        if one.status == Status::NearZero {
+            warnings.push(format!("{} is small, how small the data does not tell", one.parameter.key()));
+        }
         if one.status == Status::NotIdentified {
             warnings.push(format!("{} is not identified by the data; it is a prior", one.parameter.key()));
         }
+    }
+    let is_unknown = |one: &Fitted| one.status != Status::NotIdentified && one.standard_error.is_none();
+    if parameters.iter().any(is_unknown) {
+        let loads =
+            if cells.len() == 1 { "1 load is".to_owned() } else { format!("{} loads are", cells.len()) };
+        warnings.push(format!(
+            "{loads} too few to tell how well the parameters are known: their standard errors are unknown"
+        ));
     }
     let families: BTreeSet<Family> =
         cells.iter().flat_map(|cell| cell.measured.iter().map(|(figure, _)| figure.family())).collect();
@@ -236,4 +349,24 @@ fn warnings(parameters: &[Fitted], cells: &[Cell]) -> Vec<String> {
         warnings.push("no TTFT was measured: prefill and front end rest on priors or on E2E".to_owned());
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fraction_at_a_bound_is_no_calibration_and_no_overhead_is_one() {
+        let one =
+            |parameter, status| Fitted { parameter, value: 1.0, prior: 0.8, standard_error: None, status };
+        let fitted = one(Parameter::FrontEnd, Status::Fitted);
+        let doubts = |parameter, status| doubts(&[one(parameter, status), fitted], &[]);
+        assert_eq!(
+            doubts(Parameter::Compute, Status::AtUpperBound),
+            ["compute ended at its upper bound, where no chip is"]
+        );
+        assert_eq!(doubts(Parameter::Memory, Status::AtLowerBound).len(), 1);
+        assert!(doubts(Parameter::OverheadPerLayer, Status::AtLowerBound).is_empty());
+        assert!(doubts(Parameter::Compute, Status::Fitted).is_empty());
+    }
 }

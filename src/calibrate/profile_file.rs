@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Calibration, Fit, Fitted, Parameter, Status};
-use crate::catalog::AllReduce;
+use super::{Calibration, Fit, Fitted, Parameter};
+use crate::catalog::{AllReduce, Standing};
 use crate::validate::{ErrorRow, Figure, Load, Scored, error_words};
 
 /// `calibration` as the text of a profile; `command`: how it was asked for.
@@ -27,11 +27,7 @@ fn line(out: &mut String, text: &str) {
 
 fn values(out: &mut String, fit: &Fit) {
     let values = &fit.values;
-    let standing = if fit.parameters.iter().any(|one| one.status == Status::Fitted) {
-        "calibrated"
-    } else {
-        "estimated"
-    };
+    let standing = if fit.standing == Standing::Calibrated { "calibrated" } else { "estimated" };
     line(out, "\n[[values]]");
     line(out, &format!("weight_dtype = {:?}", fit.weights.dtype.name()));
     line(out, &format!("models = {:?}", fit.weights.kind.key()));

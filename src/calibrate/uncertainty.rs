@@ -9,14 +9,21 @@
 //! s^2 = r' W r / sum W x n / (n - p)                   n clusters, p parameters
 //! ```
 //!
-//! s is at least 2 %: two runs of one load on one server differ by that much, whatever a fit says.
+//! s is at least 2 %: two runs of one load on one server differ by that much, whatever a fit says. Which parameters the
+//! data identifies is judged by these errors; stated they are [`widening`] as wide, since an s of few clusters is itself
+//! not known well, and one of hardly more clusters than parameters not at all.
 
 use super::least_squares::{huber_weight, normal_equations, solve};
+use crate::stats::student_quantile;
 
 /// Share of an error's variance that is common to its cluster.
 const SHARED: f64 = 0.5;
 /// The least standard deviation of a log error.
 const LEAST_DEVIATION: f64 = 0.02;
+/// Degrees of freedom below which a spread cannot be told.
+const FEWEST_FREE: usize = 2;
+/// Above it lie 2.5 % of a normal distribution.
+const NORMAL_QUANTILE: f64 = 1.959_964;
 /// Relative to the largest diagonal element of A.
 const RIDGE: f64 = 1e-9;
 
@@ -35,7 +42,7 @@ pub(super) fn standard_errors(
     (0..parameters).for_each(|i| normal[i][i] += ridge);
     let inverse = inverse(&normal)?;
     let weighted: Vec<f64> = weights.iter().zip(residuals).map(|(w, r)| w * huber_weight(*r)).collect();
-    let count = clusters.last().map_or(0, |last| last + 1);
+    let count = count(clusters);
     let deviation = deviation(residuals, &weighted, count, parameters);
 
     let mut inner = vec![vec![0.0; parameters]; parameters];
@@ -61,6 +68,18 @@ pub(super) fn standard_errors(
         row.iter().zip(&right).map(|(a, b)| a * b).sum()
     };
     Some((0..parameters).map(|k| deviation * variance(k).max(0.0).sqrt()).collect())
+}
+
+/// How many clusters there are.
+pub(super) fn count(clusters: &[usize]) -> usize {
+    clusters.last().map_or(0, |last| last + 1)
+}
+
+/// How much wider Student's 95 % interval is than a normal one where s has n - p degrees of freedom; `None` where
+/// these are too few for any.
+pub(super) fn widening(clusters: usize, parameters: usize) -> Option<f64> {
+    let free = clusters.checked_sub(parameters).filter(|free| *free >= FEWEST_FREE)?;
+    student_quantile(0.975, free as f64).map(|quantile| quantile / NORMAL_QUANTILE)
 }
 
 /// s, corrected for the parameters that were fitted to it; with fewer clusters than parameters by as much
@@ -103,6 +122,16 @@ mod tests {
         let error = standard_errors(&jacobian, &residuals, &[1.0; 40], &pairs).unwrap()[0];
         let expected = 0.05 * (20.0_f64 / 19.0).sqrt() * (0.75_f64 / 20.0).sqrt();
         assert!((error - expected).abs() < 1e-6, "{error} {expected}");
+    }
+
+    /// Student's table: 4.303 at 2 degrees of freedom, 2.228 at 10, 1.960 at infinitely many.
+    #[test]
+    fn few_clusters_widen_errors_and_too_few_tell_none() {
+        assert_eq!([(2, 1), (2, 4), (4, 3), (0, 0)].map(|(n, p)| widening(n, p)), [None; 4]);
+        for (clusters, factor) in [(6, 4.303 / 1.96), (14, 2.228 / 1.96), (1_000_000, 1.0)] {
+            let widened = widening(clusters, 4).unwrap();
+            assert!((widened - factor).abs() < 1e-3, "{clusters}: {widened}");
+        }
     }
 
     #[test]

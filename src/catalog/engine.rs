@@ -122,6 +122,10 @@ struct BudgetRow {
     reserve: Option<StaticReserve>,
 }
 
+/// Bounds of what an engine's file may hold of memory.
+const COPIES: (f64, f64) = (0.0, 1e3);
+const GIBS: (f64, f64) = (0.0, 1e3);
+
 /// An engine's table, read and ordered.
 pub(super) struct EngineTable<'a> {
     file: &'a File,
@@ -135,11 +139,19 @@ impl<'a> EngineTable<'a> {
             file.fraction("version.gpu_memory_utilization", row.gpu_memory_utilization)?;
         }
         for row in &table.memory {
-            file.not_negative("memory.sampler_copies", row.sampler_copies)?;
-            file.not_negative("memory.hidden_copies", row.hidden_copies)?;
-            file.not_negative("memory.non_torch_gib", row.non_torch_gib)?;
-            file.not_negative("memory.non_torch_tp_gib", row.non_torch_tp_gib)?;
-            file.not_negative("memory.graph_estimate_gib", row.graph_estimate_gib.unwrap_or(0.0))?;
+            file.within("memory.sampler_copies", row.sampler_copies, COPIES)?;
+            file.within("memory.hidden_copies", row.hidden_copies, COPIES)?;
+            file.within("memory.non_torch_gib", row.non_torch_gib, GIBS)?;
+            file.within("memory.non_torch_tp_gib", row.non_torch_tp_gib, GIBS)?;
+            file.within("memory.graph_estimate_gib", row.graph_estimate_gib.unwrap_or(0.0), GIBS)?;
+        }
+        if let Some(SglangScheduler { min_running_requests: min, max_running_requests: max, .. }) =
+            table.sglang
+            && min > max
+        {
+            let message =
+                format!("`sglang.min_running_requests` is {min}; it must be at most the max, {max}");
+            return Err(file.invalid(&message));
         }
         Ok(Self { file, table })
     }

@@ -11,10 +11,14 @@ use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
 use super::CatalogError;
+use super::words::in_words;
 use crate::disk;
-use crate::units::Bytes;
+use crate::units::{Bytes, plain};
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/calibration");
+
+/// No kernel reaches less of a peak; below it step times are of another world.
+const LEAST_FRACTION: f64 = 0.001;
 
 /// One calibration file: where it is from and what it holds (or why it could not be read).
 #[derive(Clone, Debug)]
@@ -71,12 +75,12 @@ impl File {
         self.text.as_deref().map_err(|message| self.invalid(message))
     }
 
-    /// The file as `T`; unknown keys and wrong types are errors that name the line.
+    /// The file as `T`; unknown keys and wrong types are errors that name line and key.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, CatalogError> {
         let text = self.text()?;
         toml::from_str(text).map_err(|error| {
             let line = line_of(text, error.span().map_or(0, |span| span.start));
-            self.invalid(&format!("line {line}: {}", error.message()))
+            self.invalid(&format!("line {line}: {}", in_words(text, &error)))
         })
     }
 
@@ -101,35 +105,42 @@ impl File {
             };
             text.parse::<f64>().is_ok_and(|found| found.total_cmp(&value).is_eq())
         };
-        self.invalid_at(key, is_it, &format!("`{key}` is {value}; {must}"))
+        self.invalid_at(key, is_it, &format!("`{key}` is {}; {must}", plain(value)))
     }
 
     pub fn invalid(&self, message: &str) -> CatalogError {
         CatalogError::Invalid { path: self.path.clone(), message: message.to_owned() }
     }
 
-    /// `value` if it is a fraction in (0, 1].
+    /// As [`File::invalid`], at `key` of the `index`-th table of the list `list`.
+    pub fn invalid_in(&self, list: &str, index: usize, key: &str, message: &str) -> CatalogError {
+        let text = self.text.as_deref().unwrap_or_default();
+        let table = DeTable::parse(text).ok();
+        let value = table.as_ref().and_then(|table| {
+            let item = table.get_ref().get(list)?.get_ref().as_array()?.get(index)?;
+            item.get_ref().as_table()?.get(key)
+        });
+        match value {
+            Some(value) => self.invalid(&format!("line {}: {message}", line_of(text, value.span().start))),
+            None => self.invalid(message),
+        }
+    }
+
+    /// `value` if it lies in `range`, both ends included.
+    pub fn within(&self, key: &str, value: f64, range: (f64, f64)) -> Result<f64, CatalogError> {
+        let (least, most) = range;
+        if (least..=most).contains(&value) {
+            return Ok(value);
+        }
+        Err(self.impossible(key, value, &format!("it must lie in {} to {}", plain(least), plain(most))))
+    }
+
+    /// `value` if it is a fraction of a peak, and not of next to nothing.
     pub fn fraction(&self, key: &str, value: f64) -> Result<f64, CatalogError> {
-        if value > 0.0 && value <= 1.0 {
+        if (LEAST_FRACTION..=1.0).contains(&value) {
             return Ok(value);
         }
-        Err(self.impossible(key, value, "it is a fraction and must lie in (0, 1]"))
-    }
-
-    /// `value` if it lies in [0, 1).
-    pub fn share(&self, key: &str, value: f64) -> Result<f64, CatalogError> {
-        if (0.0..1.0).contains(&value) {
-            return Ok(value);
-        }
-        Err(self.impossible(key, value, "it is a share and must lie in [0, 1)"))
-    }
-
-    /// `value` if it is finite and above zero.
-    pub fn positive(&self, key: &str, value: f64) -> Result<f64, CatalogError> {
-        if value > 0.0 && value.is_finite() {
-            return Ok(value);
-        }
-        Err(self.impossible(key, value, "it must be above zero"))
+        Err(self.impossible(key, value, &format!("it is a fraction and must lie in {LEAST_FRACTION} to 1")))
     }
 
     /// `value` if it is a finite number.
@@ -148,17 +159,9 @@ impl File {
         Err(self.impossible(key, value, "it must not be negative"))
     }
 
-    /// `value` if it is at most `most`.
-    pub fn at_most(&self, key: &str, value: f64, most: f64) -> Result<f64, CatalogError> {
-        if value <= most {
-            return Ok(value);
-        }
-        Err(self.impossible(key, value, &format!("it must be at most {most}")))
-    }
-
-    /// `gib` GiB in bytes, above zero.
-    pub fn gib(&self, key: &str, gib: f64) -> Result<Bytes, CatalogError> {
-        Ok(gib_to_bytes(self.positive(key, gib)?))
+    /// `gib` GiB in bytes, `range` in GiB.
+    pub fn gib(&self, key: &str, gib: f64, range: (f64, f64)) -> Result<Bytes, CatalogError> {
+        Ok(gib_to_bytes(self.within(key, gib, range)?))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{CatalogError, Dtype};
 use super::files::File;
 use super::price::Price;
+use super::{CatalogError, Dtype};
 use crate::units::Bytes;
 
 /// A GPU: datasheet figures, kernel efficiencies and price.
@@ -30,6 +30,20 @@ pub struct Hardware {
     pub price: Option<Price>,
     /// Where the figures are from, each group named.
     pub source: String,
+}
+
+impl Hardware {
+    /// The fastest peak that kernels for weights stored as `dtype` could use, FLOP/s.
+    #[must_use]
+    pub fn fastest_flops(&self, dtype: Dtype) -> f64 {
+        let eight = self.fp8_flops.into_iter().chain(self.int8_ops);
+        let low = match dtype {
+            Dtype::Bf16 => 0.0,
+            Dtype::Fp8 | Dtype::Int8 => eight.fold(0.0, f64::max),
+            Dtype::Mxfp4 | Dtype::Nvfp4 | Dtype::Int4 => eight.chain(self.fp4_flops).fold(0.0, f64::max),
+        };
+        self.bf16_flops.max(low)
+    }
 }
 
 /// Kernel efficiencies of a GPU: fractions of datasheet peaks, from operator tables or estimated.
@@ -160,28 +174,34 @@ pub(super) struct AllReduceRow {
     bus_gb_per_s: f64,
 }
 
+/// Bounds of what a GPU's file may hold, well beyond any chip: each in the unit of its key.
+const TOTAL_GIB: (f64, f64) = (0.1, 1e5);
+const GB_PER_S: (f64, f64) = (0.01, 1e6);
+const TERA_PER_S: (f64, f64) = (0.01, 1e6);
+const STARTUP_US: (f64, f64) = (0.0, 1e6);
+pub(super) const HALF_TOKENS: (f64, f64) = (0.0, 1e5);
+pub(super) const HALF_WIDTH: (f64, f64) = (0.0, 1e5);
+const MOST_GPUS: u32 = 1 << 16;
+
 /// Reads a GPU's file; its price stands elsewhere.
 pub(super) fn read(name: &str, file: &File, price: Option<Price>) -> Result<Hardware, CatalogError> {
     let HardwareFile { title, memory, compute, link, kernels } = file.parse()?;
     let tera = |key: &str, value: Option<f64>| {
-        value.map(|value| file.positive(key, value).map(|value| value * 1e12)).transpose()
+        value.map(|value| file.within(key, value, TERA_PER_S).map(|value| value * 1e12)).transpose()
     };
-    if link.domain == 0 {
-        return Err(file.invalid("`link.domain` is 0; it must be at least 1"));
-    }
+    let bytes_per_s = |key: &str, gb: f64| file.within(key, gb, GB_PER_S).map(|gb| gb * 1e9);
+    file.within("link.domain", f64::from(link.domain), (1.0, f64::from(MOST_GPUS)))?;
     Ok(Hardware {
         name: name.to_owned(),
         title,
-        memory_bytes: file.gib("memory.total_gib", memory.total_gib)?,
-        memory_bandwidth_bytes_per_s: file
-            .positive("memory.bandwidth_gb_per_s", memory.bandwidth_gb_per_s)?
-            * 1e9,
-        bf16_flops: file.positive("compute.bf16_tflops", compute.bf16_tflops)? * 1e12,
+        memory_bytes: file.gib("memory.total_gib", memory.total_gib, TOTAL_GIB)?,
+        memory_bandwidth_bytes_per_s: bytes_per_s("memory.bandwidth_gb_per_s", memory.bandwidth_gb_per_s)?,
+        bf16_flops: file.within("compute.bf16_tflops", compute.bf16_tflops, TERA_PER_S)? * 1e12,
         fp8_flops: tera("compute.fp8_tflops", compute.fp8_tflops)?,
         fp4_flops: tera("compute.fp4_tflops", compute.fp4_tflops)?,
         int8_ops: tera("compute.int8_tops", compute.int8_tops)?,
         link_name: link.name,
-        link_bytes_per_s: file.positive("link.gb_per_s", link.gb_per_s)? * 1e9,
+        link_bytes_per_s: bytes_per_s("link.gb_per_s", link.gb_per_s)?,
         link_domain: link.domain,
         source: format!("memory: {}; compute: {}; link: {}", memory.source, compute.source, link.source),
         kernels: read_kernels(kernels, file)?,
@@ -197,17 +217,17 @@ fn read_kernels(table: KernelsTable, file: &File) -> Result<Kernels, CatalogErro
         bf16_memory: fraction("bf16_memory", table.bf16_memory)?,
         fp8_compute: optional("fp8_compute", table.fp8_compute)?,
         fp8_memory: optional("fp8_memory", table.fp8_memory)?,
-        fp8_half_tokens: file.not_negative("kernels.fp8_half_tokens", table.fp8_half_tokens)?,
+        fp8_half_tokens: file.within("kernels.fp8_half_tokens", table.fp8_half_tokens, HALF_TOKENS)?,
         experts: table.experts.iter().map(|row| read_experts(row, file)).collect::<Result<_, _>>()?,
         kv_memory: fraction("kv_memory", table.kv_memory)?,
         fp8_kv_memory: optional("fp8_kv_memory", table.fp8_kv_memory)?,
         attention_compute: fraction("attention_compute", table.attention_compute)?,
         bf16_derate: fraction("bf16_derate", table.bf16_derate)?,
         fp8_derate: fraction("fp8_derate", table.fp8_derate)?,
-        all_reduce: read_all_reduce(&table.all_reduce, file)?,
+        all_reduce: read_all_reduce("kernels.all_reduce", &table.all_reduce, file)?,
         eager_all_reduce_startup_s: table
             .eager_all_reduce_startup_us
-            .map(|us| file.not_negative("kernels.eager_all_reduce_startup_us", us).map(|us| us * 1e-6))
+            .map(|us| file.within("kernels.eager_all_reduce_startup_us", us, STARTUP_US).map(|us| us * 1e-6))
             .transpose()?,
         estimated: table.estimated,
         source: table.source,
@@ -215,26 +235,34 @@ fn read_kernels(table: KernelsTable, file: &File) -> Result<Kernels, CatalogErro
 }
 
 fn read_experts(row: &ExpertRow, file: &File) -> Result<ExpertKernels, CatalogError> {
+    let key = |name: &str| format!("kernels.experts.{name}");
     Ok(ExpertKernels {
         weight_dtype: row.weight_dtype,
-        compute: file.fraction("kernels.experts.compute", row.compute)?,
-        half_tokens: file.not_negative("kernels.experts.half_tokens", row.half_tokens)?,
-        half_width: file.not_negative("kernels.experts.half_width", row.half_width)?,
-        memory: file.fraction("kernels.experts.memory", row.memory)?,
+        compute: file.fraction(&key("compute"), row.compute)?,
+        half_tokens: file.within(&key("half_tokens"), row.half_tokens, HALF_TOKENS)?,
+        half_width: file.within(&key("half_width"), row.half_width, HALF_WIDTH)?,
+        memory: file.fraction(&key("memory"), row.memory)?,
     })
 }
 
-/// All-reduce points: ascending in GPUs, at least two of them each.
-pub(super) fn read_all_reduce(rows: &[AllReduceRow], file: &File) -> Result<Vec<AllReduce>, CatalogError> {
-    if rows.iter().any(|row| row.gpus < 2) || rows.windows(2).any(|pair| pair[0].gpus >= pair[1].gpus) {
-        return Err(file.invalid("`all_reduce`: `gpus` must be at least 2 and ascend"));
-    }
+/// All-reduce points under `key`: ascending in GPUs, at least two of them each.
+pub(super) fn read_all_reduce(
+    key: &str,
+    rows: &[AllReduceRow],
+    file: &File,
+) -> Result<Vec<AllReduce>, CatalogError> {
+    let mut fewest = 2;
     rows.iter()
         .map(|row| {
+            let gpus = (f64::from(fewest), f64::from(MOST_GPUS));
+            file.within(&format!("{key}.gpus"), f64::from(row.gpus), gpus)?;
+            fewest = row.gpus + 1;
+            let startup_us = file.within(&format!("{key}.startup_us"), row.startup_us, STARTUP_US)?;
+            let bus_gb_per_s = file.within(&format!("{key}.bus_gb_per_s"), row.bus_gb_per_s, GB_PER_S)?;
             Ok(AllReduce {
                 gpus: row.gpus,
-                startup_s: file.not_negative("all_reduce.startup_us", row.startup_us)? * 1e-6,
-                bus_bytes_per_s: file.positive("all_reduce.bus_gb_per_s", row.bus_gb_per_s)? * 1e9,
+                startup_s: startup_us * 1e-6,
+                bus_bytes_per_s: bus_gb_per_s * 1e9,
             })
         })
         .collect()

@@ -16,6 +16,7 @@ mod names;
 mod price;
 mod profile;
 mod scheduler;
+mod words;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -206,19 +207,38 @@ impl Catalog {
         } else if name == profile::estimate_name(&gpu.name, engine) {
             return Ok(gpu.estimated_profile(engine, weights));
         } else {
-            return Err(unknown("profile", name, &self.profiles));
+            let hint = self.profiles_for(gpu, engine);
+            return Err(CatalogError::NotFound { kind: "profile", name: name.to_owned(), hint });
         };
         if let Some(other) =
             profiles.iter().find(|profile| profile.gpu != gpu.name || profile.engine != engine)
         {
             let message = format!(
-                "is a profile for {} on {}, not for {engine} on {}",
-                other.engine, other.gpu, gpu.name
+                "is a profile for {} on {}, not for {engine} on {}; {}",
+                other.engine,
+                other.gpu,
+                gpu.name,
+                self.profiles_for(gpu, engine)
             );
             return Err(file.invalid(&message));
         }
         let fitted = profile::best(profiles, version, weights);
         Ok(fitted.unwrap_or_else(|| gpu.estimated_profile(engine, weights)))
+    }
+
+    /// Which profiles there are for an engine on a GPU, in words.
+    fn profiles_for(&self, gpu: &Hardware, engine: &str) -> String {
+        let holds = |name: &str, file: &File| {
+            let profiles = self.read_profile(name, file).unwrap_or_default();
+            profiles.first().is_some_and(|one| one.gpu == gpu.name && one.engine == engine)
+        };
+        let fitted =
+            self.profiles.iter().filter(|(name, file)| holds(name, file)).map(|(name, _)| name.clone());
+        let names: Vec<String> = fitted
+            .chain([profile::estimate_name(&gpu.name, engine)])
+            .map(|name| format!("`{name}`"))
+            .collect();
+        format!("for {engine} on {}: {}; `auto` takes the best", gpu.name, names.join(", "))
     }
 
     /// The estimate that outputs call `name` (`l40s-vllm-estimated`), for every weight dtype and kind of model;

@@ -177,6 +177,26 @@ impl Model {
         }
     }
 
+    /// Bytes of weights that a step of one token reads at least: its own experts only, and the head, which is bf16.
+    #[must_use]
+    pub fn least_step_bytes(&self, dtype: Dtype) -> f64 {
+        let bytes = self.weight_bytes(dtype);
+        let parameters = self.parameters();
+        let share = if parameters.routed > 0 {
+            parameters.routed_active as f64 / parameters.routed as f64
+        } else {
+            0.0
+        };
+        let head = f64::from(self.vocab_size) * f64::from(self.hidden_size) * 2.0;
+        bytes.dense + bytes.routed * share + head
+    }
+
+    /// FLOP that the layers take for one token, attention left out.
+    #[must_use]
+    pub fn flops_per_token(&self) -> f64 {
+        2.0 * self.parameters().active_in_layers() as f64
+    }
+
     /// KV bytes per token over all layers that keep any, windowed ones included: the usual headline
     /// figure. Exact for contexts within the window.
     #[must_use]

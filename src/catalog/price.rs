@@ -31,6 +31,9 @@ struct PriceTable {
     source: String,
 }
 
+/// Well beyond what anybody asks for a GPU.
+const USD_PER_HOUR: (f64, f64) = (0.001, 1e5);
+
 /// The price of `gpu`: that of the last of `files` that has one.
 pub(super) fn find(files: &[File], gpu: &str) -> Result<Option<Price>, CatalogError> {
     let mut found = None;
@@ -43,7 +46,11 @@ pub(super) fn find(files: &[File], gpu: &str) -> Result<Option<Price>, CatalogEr
             return Err(file.invalid(&format!("`{gpu}.date` is `{date}`; expected a month such as 2026-07")));
         }
         let key = format!("{gpu}.usd_per_gpu_hour");
-        found = Some(Price { usd_per_gpu_hour: file.positive(&key, usd_per_gpu_hour)?, date, source });
+        found = Some(Price {
+            usd_per_gpu_hour: file.within(&key, usd_per_gpu_hour, USD_PER_HOUR)?,
+            date,
+            source,
+        });
     }
     Ok(found)
 }

@@ -7,7 +7,7 @@ use toml::de::DeValue;
 
 use super::engine::{compare, is_version};
 use super::files::File;
-use super::hardware::{AllReduceRow, ExpertKernels, read_all_reduce};
+use super::hardware::{AllReduceRow, ExpertKernels, HALF_TOKENS, HALF_WIDTH, read_all_reduce};
 use super::{AllReduce, Attention, CatalogError, Dtype, Hardware, Mlp, Model};
 
 /// Fitted step-time parameters for (GPU, engine, weight dtype).
@@ -199,8 +199,13 @@ pub struct ProfileValues {
     pub note: String,
 }
 
-/// No host constant is longer.
-const LONGEST_S: f64 = 1000.0;
+/// Bounds of what a profile may hold, well beyond any server: of a rate over another, a correlation, tokens, times
+/// in the unit of their key, and the share of compute that is lost.
+const RATES: (f64, f64) = (0.01, 100.0);
+const CORRELATIONS: (f64, f64) = (0.0, 0.99);
+const HOST_US: (f64, f64) = (0.0, 1e6);
+const FRONT_END_MS: (f64, f64) = (0.0, 1e6);
+const LOST: (f64, f64) = (0.0, 0.9);
 /// Host constants where nothing was fitted: priors within the range of the servers that were (31 to 111 us
 /// per layer, 8 to 52 us per sequence, 2 to 21 ms).
 const PRIOR_OVERHEAD_PER_LAYER_S: f64 = 45e-6;
@@ -422,6 +427,7 @@ pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError
     if values.is_empty() {
         return Err(file.invalid("it has no `[[values]]`"));
     }
+    check_distinct(&values, file)?;
     values
         .into_iter()
         .map(|table| {
@@ -444,6 +450,31 @@ pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError
             })
         })
         .collect()
+}
+
+/// Of two tables for the same weights and versions one would never be used.
+fn check_distinct(values: &[ValuesTable], file: &File) -> Result<(), CatalogError> {
+    for (index, table) in values.iter().enumerate() {
+        let ValuesTable { weight_dtype, models, until_version, .. } = table;
+        let is_same = |other: &&ValuesTable| {
+            let of_versions = match (until_version, &other.until_version) {
+                (Some(a), Some(b)) => compare(a, b).is_eq(),
+                (a, b) => a == b,
+            };
+            of_versions && (other.weight_dtype, other.models) == (*weight_dtype, *models)
+        };
+        if values[..index].iter().any(|other| is_same(&other)) {
+            let models = models.map_or("all models", ModelKind::name);
+            let until =
+                until_version.as_ref().map_or_else(String::new, |last| format!(" up to version {last}"));
+            let message = format!(
+                "a second `[[values]]` for {weight_dtype} weights of {models}{until}; expected one of them, or other \
+                 `weight_dtype`, `models` or `until_version`"
+            );
+            return Err(file.invalid_in("values", index, "weight_dtype", &message));
+        }
+    }
+    Ok(())
 }
 
 /// What is written down of a fit: figures that nothing simulates with, and that are shown.
@@ -473,11 +504,8 @@ fn check_record(table: &ValuesTable, file: &File) -> Result<(), CatalogError> {
 
 fn read_values(table: &ValuesTable, file: &File) -> Result<ProfileValues, CatalogError> {
     let fraction = |key: &str, value: f64| file.fraction(&format!("values.{key}"), value);
-    let time = |key: &str, value: f64, unit: f64| {
-        let key = format!("values.{key}");
-        let value = file.at_most(&key, file.not_negative(&key, value)?, LONGEST_S / unit)?;
-        Ok(value * unit)
-    };
+    let within = |key: &str, value: f64, range| file.within(&format!("values.{key}"), value, range);
+    let host_s = |key: &str, value: f64| within(key, value, HOST_US).map(|us| us * 1e-6);
     if let Some(version) = table.until_version.as_ref().filter(|version| !is_version(version)) {
         let message = format!("`values.until_version` is {version:?}; expected a version such as \"0.13\"");
         let is_it = |found: &DeValue<'_>| matches!(found, DeValue::String(text) if text == version);
@@ -489,27 +517,24 @@ fn read_values(table: &ValuesTable, file: &File) -> Result<ProfileValues, Catalo
         compute: fraction("compute", table.compute)?,
         memory: fraction("memory", table.memory)?,
         expert_compute: fraction("expert_compute", table.expert_compute.unwrap_or(table.compute))?,
-        expert_half_tokens: file.not_negative(
-            "values.expert_half_tokens",
+        expert_half_tokens: within(
+            "expert_half_tokens",
             table.expert_half_tokens.unwrap_or(table.half_tokens),
+            HALF_TOKENS,
         )?,
-        expert_half_width: file.not_negative("values.expert_half_width", table.expert_half_width)?,
-        expert_memory: file.positive("values.expert_memory", table.expert_memory.unwrap_or(EXPERT_MEMORY))?,
-        expert_correlation: file.share("values.expert_correlation", table.expert_correlation)?,
-        half_tokens: file.not_negative("values.half_tokens", table.half_tokens)?,
+        expert_half_width: within("expert_half_width", table.expert_half_width, HALF_WIDTH)?,
+        expert_memory: within("expert_memory", table.expert_memory.unwrap_or(EXPERT_MEMORY), RATES)?,
+        expert_correlation: within("expert_correlation", table.expert_correlation, CORRELATIONS)?,
+        half_tokens: within("half_tokens", table.half_tokens, HALF_TOKENS)?,
         kv_memory: fraction("kv_memory", table.kv_memory)?,
         fp8_kv_memory: fraction("fp8_kv_memory", table.fp8_kv_memory.unwrap_or(table.kv_memory))?,
         attention_compute: fraction("attention_compute", table.attention_compute)?,
-        overhead_per_layer_s: time("overhead_per_layer_us", table.overhead_per_layer_us, 1e-6)?,
-        prefill_launch_per_layer_s: time(
-            "prefill_launch_per_layer_us",
-            table.prefill_launch_per_layer_us,
-            1e-6,
-        )?,
-        per_sequence_s: time("per_sequence_us", table.per_sequence_us, 1e-6)?,
-        front_end_s: time("front_end_ms", table.front_end_ms, 1e-3)?,
-        throttle: file.share("values.throttle", table.throttle)?,
-        all_reduce: read_all_reduce(&table.all_reduce, file)?,
+        overhead_per_layer_s: host_s("overhead_per_layer_us", table.overhead_per_layer_us)?,
+        prefill_launch_per_layer_s: host_s("prefill_launch_per_layer_us", table.prefill_launch_per_layer_us)?,
+        per_sequence_s: host_s("per_sequence_us", table.per_sequence_us)?,
+        front_end_s: within("front_end_ms", table.front_end_ms, FRONT_END_MS)? * 1e-3,
+        throttle: within("throttle", table.throttle, LOST)?,
+        all_reduce: read_all_reduce("values.all_reduce", &table.all_reduce, file)?,
         standing: table.standing,
         note: table.note.clone(),
     })

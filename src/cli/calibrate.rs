@@ -11,6 +11,7 @@ use super::error::Failure;
 use super::inputs::{catalog, use_threads};
 use super::progress::Bar;
 use crate::calibrate::{HoldOut, Options, Parameter, calibrate, profile_toml};
+use crate::catalog::Standing;
 use crate::disk;
 use crate::report::{files, validation};
 use crate::scenario::{Document, MeasuredData};
@@ -44,6 +45,10 @@ pub(super) fn run(args: &CalibrateArgs, console: &Console) -> Result<Outcome, Fa
     let result = result?;
     // A file that cannot be written must not cost the answer.
     let written = files::write_file(&args.output, &profile_toml(&result, &command(args)));
+    for fit in result.fits.iter().filter(|fit| fit.standing != Standing::Calibrated) {
+        let of = format!("{} weights, {}", fit.weights.dtype, fit.weights.kind.name());
+        console.warning(&format!("{of}: {}", fit.warnings.first().map_or("estimated", String::as_str)));
+    }
     console.result(&validation::fit(&result, console.look()))?;
     written?;
     console.note(&format!(

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use curves::{Load, Role, loads, set};
-use knee::calibrate::{Options, Parameter, calibrate, profile_toml};
+use knee::calibrate::{Options, Parameter, calibrate, impossible, profile_toml};
 use knee::catalog::Catalog;
 use knee::experiment::Silent;
 use knee::rng::{Purpose, stream};
@@ -308,10 +308,11 @@ fn every_server_has_the_loads_that_are_documented() {
         assert_eq!(loads.len(), server.loads, "{}", server.name);
         for split in Split::ALL {
             let Some(roles) = split.roles(server, &loads) else { continue };
-            assert_eq!(
-                read(&set(server, &loads, &roles)).len(),
-                roles.iter().filter(|r| **r != Role::Unused).count()
-            );
+            let cells = read(&set(server, &loads, &roles));
+            assert_eq!(cells.len(), roles.iter().filter(|r| **r != Role::Unused).count());
+            for cell in cells {
+                assert_eq!(impossible(&cell), None, "{}", cell.name());
+            }
         }
     }
 }

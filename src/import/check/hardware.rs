@@ -116,33 +116,12 @@ fn limits(catalog: &Catalog, server: &ServerFacts, given: &Given) -> Option<Limi
 }
 
 impl Limits {
-    /// Bytes of weights that one token's step reads at least: its experts only.
     fn weight_bytes(&self) -> f64 {
-        let bytes = self.model.weight_bytes(self.dtype);
-        let parameters = self.model.parameters();
-        let share = if parameters.routed > 0 {
-            parameters.routed_active as f64 / parameters.routed as f64
-        } else {
-            0.0
-        };
-        let head = f64::from(self.model.vocab_size) * f64::from(self.model.hidden_size) * 2.0;
-        bytes.dense + bytes.routed * share + head
+        self.model.least_step_bytes(self.dtype)
     }
 
-    /// The fastest peak that kernels for these weights could use, FLOP/s of one GPU.
     fn peak(&self) -> f64 {
-        let eight = self.gpu.fp8_flops.into_iter().chain(self.gpu.int8_ops);
-        let four = self.gpu.fp4_flops;
-        let low = match self.dtype {
-            Dtype::Bf16 => 0.0,
-            Dtype::Fp8 | Dtype::Int8 => eight.fold(0.0, f64::max),
-            Dtype::Mxfp4 | Dtype::Nvfp4 | Dtype::Int4 => eight.chain(four).fold(0.0, f64::max),
-        };
-        self.gpu.bf16_flops.max(low)
-    }
-
-    fn flops_per_token(&self) -> f64 {
-        2.0 * self.model.parameters().active_in_layers() as f64
+        self.gpu.fastest_flops(self.dtype)
     }
 
     fn impossible(&self, point: &LoadPoint) -> Option<String> {
@@ -158,7 +137,7 @@ impl Limits {
                 floor / tpot
             ));
         }
-        let mfu = point.output_tokens_per_s? * self.flops_per_token() / (self.gpus * self.peak());
+        let mfu = point.output_tokens_per_s? * self.model.flops_per_token() / (self.gpus * self.peak());
         (mfu > 1.0).then(|| {
             format!(
                 "output throughput alone takes {mfu:.1} times the peak of {} x {}",
@@ -174,7 +153,7 @@ impl Limits {
 
     /// A prefix cache can explain it.
     fn too_much_prefill(&self, point: &LoadPoint) -> Option<String> {
-        let mfu = point.total_tokens_per_s? * self.flops_per_token() / (self.gpus * self.peak());
+        let mfu = point.total_tokens_per_s? * self.model.flops_per_token() / (self.gpus * self.peak());
         (mfu > 1.0).then(|| {
             format!(
                 "prompts and outputs take {mfu:.1} times the peak of {} x {}: a prefix cache served part of the \
