@@ -186,7 +186,7 @@ fn one_replication_claims_no_confidence_and_refusals_have_words() {
     let text = table::run(&point, Look::default());
     assert!(text.contains("met in this run; one replication, no confidence claimed"), "{text}");
     assert!(
-        text.contains("43,712 requests refused: longer than max_model_len or the whole KV pool"),
+        text.contains("43,700 requests refused: longer than max_model_len or the whole KV pool"),
         "{text}"
     );
 }
@@ -202,12 +202,14 @@ fn an_explanation_leaves_the_manifest_of_a_sweep_alone() {
     assert_eq!(names, ["roofline.svg", "roofline.png"]);
     assert_eq!(std::fs::read(dir.join("manifest.json")).unwrap(), before);
 }
+    point.runs[0].totals.rejected_over_budget = 12;
 
 #[test]
 fn files_are_complete_and_the_same_every_time() {
     let (first, second) = (scratch("first"), scratch("second"));
     let origin = files::Origin { command: "sweep", input: "name = \"x\"" };
     let names = files::write_sweep(&first, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
+    assert!(text.contains("12 requests refused: longer than max_num_batched_tokens, and not cut"), "{text}");
     files::write_sweep(&second, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
     for name in [
         "summary.json",

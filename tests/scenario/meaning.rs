@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use knee::catalog::{Catalog, Dtype};
 use knee::cost::Graphs;
 use knee::engine::{BatchWait, Batching, DataParallel, RankPolicy, RouterPolicy, SchedulingPolicy, Server};
+use knee::experiment::run_point;
 use knee::metrics::RunMode;
 use knee::scenario::{Document, RunLength, Warmup};
 use knee::workload::{Arrivals, Distribution, Lengths, Metric, Statistic};
@@ -311,4 +312,30 @@ fn a_recorded_hour_is_replayed_whole() {
     assert_eq!(scenario.run.length, RunLength::Requests(19_366));
     // The class's own lengths are not used, and that is said.
     assert_eq!(scenario.warnings.len(), 2, "{:?}", scenario.warnings);
+}
+
+#[test]
+fn a_prompt_that_is_not_cut_names_the_budget_it_exceeds() {
+    let run = |sets: &[&str]| {
+        let own = ["engine.name=tensorrt-llm", "engine.max_num_batched_tokens=100", "engine.max_num_seqs=16"];
+        let load = ["run.requests=200", "run.replications=1", "arrivals.poisson.rate_per_s=5"];
+        let scenario = scenario(MINIMAL, &[&own[..], &load, sets].concat());
+        run_point(&scenario).unwrap().runs[0].totals
+    };
+    let long = "class=[{ input_tokens = 101, output_tokens = 10 }]";
+    let whole = run(&[long]);
+    assert_eq!((whole.rejected_over_budget, whole.completed), (whole.rejected_too_long, 0));
+    let why = whole.refusals()[1];
+    assert!(why.0 > 190, "{why:?}");
+    assert!(
+        why.1.contains("max_num_batched_tokens, and not cut without engine.enable_chunked_prefill"),
+        "{why:?}"
+    );
+    assert_eq!(run(&[long, "engine.enable_chunked_prefill=true"]).rejected_too_long, 0);
+    // A paused request would come back with its output.
+    let fits = "class=[{ input_tokens = 100, output_tokens = 10 }]";
+    assert_eq!(run(&[fits]).rejected_over_budget, 0);
+    assert!(run(&[fits, "engine.capacity_scheduler_policy=MAX_UTILIZATION"]).rejected_over_budget > 190);
+    let short = run(&["engine.max_model_len=100", long]);
+    assert!(short.rejected_too_long > 190 && short.rejected_over_budget == 0, "{short:?}");
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::demand::{Demand, Rates};
 use crate::engine::EngineError;
-use crate::experiment::objective::{SloVerdict, judge, margins};
+use crate::experiment::objective::{SloVerdict, judge, margins, most_refused_for};
 use crate::experiment::replicate::replicate;
 use crate::experiment::stability::judge_by_saturation;
 use crate::experiment::{Estimate, Point, Verdict, run_point, saturate};
@@ -97,8 +97,8 @@ pub(super) fn size(
         return Ok(Sizing::Never(Unmet { reason, times_limit: worst.map(|worst| worst.ratio.mean) }));
     }
     let Some(e2e_s) = mean_e2e_s(&alone) else {
-        let reason = "every request is refused: longer than the model or the KV cache allows";
-        return Ok(Sizing::Never(reason.into()));
+        let why = most_refused_for(&alone.runs).unwrap_or("none completes");
+        return Ok(Sizing::Never(format!("every request is refused: {why}").into()));
     };
     let Some(saturation) = saturate(&saturated(one))? else {
         return Ok(Sizing::Never("nothing completes when the replica is saturated".into()));
