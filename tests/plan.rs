@@ -77,9 +77,17 @@ fn the_fleet_meets_the_objectives_and_one_fewer_does_not() {
     let [of] = plan.profile_errors.as_slice() else { panic!("{:?}", plan.profile_errors) };
     let error = of.error.expect("the profile was scored");
     assert_eq!(Some(error), plan.rows[0].scenario.serving.as_ref().unwrap().profile.largest_held_out_error());
+    let mut worse = plan.clone();
+    worse.profile_errors[0].error = Some(1.3);
+    let told = report::plan::table(&worse, report::table::Look::default());
+    assert!(told.contains("if steps are 130 % longer") && !told.contains("never scored on"), "{told}");
     let (longer, shorter) = (of.gpus_if_longer.unwrap(), of.gpus_if_shorter.unwrap());
     assert!(shorter <= fleet.gpus && fleet.gpus <= longer, "{of:?}");
-    assert!(text.contains("the largest held-out error of its profile"), "{text}");
+    assert!(
+        text.contains("the largest held-out error of its profile, of qwen3-14b, not of llama-3.1-8b)"),
+        "{text}"
+    );
+    assert!(text.contains("profiles h100-sxm bf16: calibrated on qwen3-14b, not on llama-3.1-8b"), "{text}");
 }
 
 #[test]

@@ -68,6 +68,10 @@ fn record(out: &mut String, fit: &Fit, command: &str) {
     line(out, &format!("command = {}", text(command)));
     line(out, &format!("data = {}", names(cells, |one| one.cell.measurement.name.clone())));
     line(out, &format!("models = {}", names(cells, |one| one.cell.serving().model.name.clone())));
+    if !fit.held_out_models.is_empty() {
+        let quoted: Vec<String> = fit.held_out_models.iter().map(|name| text(name)).collect();
+        line(out, &format!("held_out_models = [{}]", quoted.join(", ")));
+    }
     line(out, &format!("cells_fitted = {}", cells.len()));
     line(out, &format!("cells_held_out = {}", fit.held_out_cells));
     if let Some(how) = &fit.held_out {

@@ -15,6 +15,7 @@ mod model_file;
 mod names;
 mod price;
 mod profile;
+mod record;
 mod scheduler;
 
 use std::collections::BTreeMap;
@@ -27,7 +28,8 @@ pub use error::CatalogError;
 pub use hardware::{AllReduce, Hardware, Kernels};
 pub use model::{Attention, LayerGroup, Mlp, Model, Parameters, WeightBytes};
 pub use price::{Price, age_months};
-pub use profile::{FitRecord, ModelKind, Profile, ProfileValues, Standing, Weights};
+pub use profile::{ModelKind, Profile, ProfileValues, Standing, Weights};
+pub use record::FitRecord;
 pub use scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve, TensorRtLlmScheduler};
 
 use toml::de::DeValue;

@@ -124,6 +124,7 @@ pub fn priced_point(result: &SweepResult) -> Option<(&Point, &'static str)> {
 /// `18 req/s`.
 #[must_use]
 pub fn load(value: f64, unit: &str) -> String {
+    let unit = if value == 1.0 && unit == "users" { "user" } else { unit };
     format!("{} {unit}", chosen(value))
 }
 

@@ -50,7 +50,8 @@ fn a_sweep_tells_the_three_numbers_apart() {
         "knee 16 req/s (Kneedle on TTFT p99 from 2 to 22 req/s",
         "unstable, +6.0 req/s",
         "seed 1",
-        "profile h100-sxm-vllm (calibrated); held-out error: on Qwen3-14B",
+        "profile h100-sxm-vllm (calibrated on qwen3-14b, not on llama-3.1-8b, under vllm 0.23); held-out error, not of \
+         llama-3.1-8b: on Qwen3-14B",
         // 18 req/s x 150 tokens x 3600 s = 9.72 M tokens for $2.50.
         // The relative half-width of the tokens per second is that of both figures.
         "9.7 ±0.1 M output tokens per GPU-hour at capacity; $0.257 ±0.003 per M output tokens ($2.50 per GPU-hour from",
@@ -201,15 +202,15 @@ fn an_explanation_leaves_the_manifest_of_a_sweep_alone() {
     let names = files::write_roofline(&dir, picture).unwrap();
     assert_eq!(names, ["roofline.svg", "roofline.png"]);
     assert_eq!(std::fs::read(dir.join("manifest.json")).unwrap(), before);
-}
     point.runs[0].totals.rejected_over_budget = 12;
+}
 
 #[test]
 fn files_are_complete_and_the_same_every_time() {
     let (first, second) = (scratch("first"), scratch("second"));
     let origin = files::Origin { command: "sweep", input: "name = \"x\"" };
-    let names = files::write_sweep(&first, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
     assert!(text.contains("12 requests refused: longer than max_num_batched_tokens, and not cut"), "{text}");
+    let names = files::write_sweep(&first, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
     files::write_sweep(&second, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
     for name in [
         "summary.json",

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use knee::catalog::{Catalog, Dtype};
+use knee::catalog::{Catalog, Dtype, Standing};
 use knee::cost::Graphs;
 use knee::engine::{BatchWait, Batching, DataParallel, RankPolicy, RouterPolicy, SchedulingPolicy, Server};
 use knee::experiment::run_point;
 use knee::metrics::RunMode;
-use knee::scenario::{Document, RunLength, Warmup};
+use knee::scenario::{Document, Override, RunLength, Warmup};
 use knee::workload::{Arrivals, Distribution, Lengths, Metric, Statistic};
 
 use super::{MINIMAL, SYNTHETIC, refusal, scenario};
@@ -312,6 +312,42 @@ fn a_recorded_hour_is_replayed_whole() {
     assert_eq!(scenario.run.length, RunLength::Requests(19_366));
     // The class's own lengths are not used, and that is said.
     assert_eq!(scenario.warnings.len(), 2, "{:?}", scenario.warnings);
+}
+
+/// What a planner must know of step times: whether any part of them is estimated, and whose the error is.
+#[test]
+fn step_times_are_estimated_as_soon_as_a_part_of_them_is() {
+    let shipped = |name: &str, sets: &[(&str, &str)]| {
+        let sets: Vec<Override> = sets.iter().map(|(key, value)| Override::new(key, value)).collect();
+        let document = Document::load(name).unwrap().with_overrides(&sets).unwrap();
+        document.scenario(&Catalog::new(None)).unwrap().serving.unwrap()
+    };
+    for (name, set, parts) in [
+        ("chat-h100", ("seed", "1"), &[][..]),
+        ("chat-h100", ("engine.enforce_eager", "true"), &["steps without CUDA graphs"]),
+        ("pipeline", ("engine.tensor_parallel_size", "1"), &["pipeline stages"]),
+        ("speculative", ("seed", "1"), &["speculation"]),
+        ("dp-attention", ("seed", "1"), &["data-parallel ranks"]),
+    ] {
+        let serving = shipped(name, &[set]);
+        assert_eq!(serving.not_fitted(), parts, "{name}");
+        let expected = if parts.is_empty() { serving.profile.standing } else { Standing::Estimated };
+        assert_eq!(serving.standing(), expected, "{name}");
+    }
+    let own = [("model.name", "qwen3-14b"), ("model.weight_dtype", "bf16")];
+    let (other, own) = (shipped("chat-h100", &[]), shipped("chat-h100", &own));
+    assert_eq!(other.foundation(), "calibrated on qwen3-14b, not on llama-3.1-8b, under vllm 0.23");
+    assert_eq!(other.error_is_of().as_deref(), Some("of qwen3-14b, not of llama-3.1-8b"));
+    assert_eq!(
+        (own.foundation().as_str(), own.error_is_of()),
+        ("calibrated on qwen3-14b under vllm 0.23", None)
+    );
+    // Fitted on one model, scored on another; and never scored.
+    let rtx = shipped("chat-h100", &[("hardware.gpu", "rtx-pro-6000")]);
+    assert_eq!(rtx.foundation(), "calibrated on llama-3.1-8b under vllm 0.19");
+    assert_eq!(rtx.error_is_of().as_deref(), Some("of qwen3-32b, not of llama-3.1-8b"));
+    let unscored = shipped("chat-h100", &[("hardware.gpu", "rtx-4090"), ("engine.max_model_len", "auto")]);
+    assert_eq!(unscored.foundation(), "calibrated under vllm 0.19, never scored");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::scenario::{Document, RunLength, Scenario, ScenarioErrors};
 
 pub use axis::LoadAxis;
 pub use band::Band;
-pub(super) use band::with_steps_scaled;
+pub(super) use band::{unknown_error, with_steps_scaled};
 pub use crossing::{Crossing, paired};
 pub use levers::{Lever, LeverOutcome};
 pub use search::{Effort, Found};

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::capacity::with_steps_scaled;
+use super::capacity::{unknown_error, with_steps_scaled};
 use super::sweep::Progress;
 use crate::catalog::{Catalog, CatalogError, Dtype, Standing};
 use crate::engine::EngineError;
@@ -160,10 +160,12 @@ pub struct OtherLengths {
 #[derive(Clone, Debug)]
 pub struct ProfileError {
     pub candidate: Candidate,
-    /// The profile's largest held-out error as a fraction; `None` if it was never scored.
+    /// The profile's largest held-out error as a fraction; `None` if none is on record.
     pub error: Option<f64>,
     pub gpus: u32,
     /// GPUs if every step is longer, and shorter, by the error; `None` where no fleet meets the objectives.
+    /// Whose error it is, where not that of what is simulated; of no error, why not.
+    pub error_is_of: Option<String>,
     pub gpus_if_longer: Option<u32>,
     pub gpus_if_shorter: Option<u32>,
 }
@@ -190,11 +192,10 @@ impl Row {
         self.outcome.gpus()
     }
 
-    /// Whether its step times are estimated, not fitted to measurements.
+    /// Whether its step times are estimated, in whole or in part, not fitted to measurements.
     #[must_use]
     pub fn is_estimated(&self) -> bool {
-        let profile = self.scenario.serving.as_ref().map(|serving| serving.profile.standing);
-        profile == Some(Standing::Estimated)
+        self.scenario.serving.as_ref().is_some_and(|serving| serving.standing() == Standing::Estimated)
     }
 
     /// What the fleet costs in an hour.
@@ -423,14 +424,16 @@ fn profile_errors(
     cheapest(rows)
         .into_par_iter()
         .map(|row| {
-            let profile = row.scenario.serving.as_ref().map(|serving| &serving.profile);
-            let error = profile.and_then(|profile| profile.largest_held_out_error());
+            let serving = row.scenario.serving.as_deref();
+            let error = serving.and_then(|serving| serving.profile.largest_held_out_error());
             let sized = |factor: f64| {
                 let scaled = with_steps_scaled(row.scenario.clone(), factor);
                 outcome(request, demand, &scaled).map(|outcome| outcome.gpus())
             };
             let (longer, shorter) = match error {
-                Some(error) => rayon::join(|| sized(1.0 + error), || sized(1.0 - error)),
+                Some(error) if error < 1.0 => rayon::join(|| sized(1.0 + error), || sized(1.0 - error)),
+                // Nothing is shorter by all of its length.
+                Some(error) => (sized(1.0 + error), Ok(None)),
                 None => (Ok(None), Ok(None)),
             };
             Ok(ProfileError {
@@ -466,3 +469,7 @@ fn other_lengths(
         })
         .collect()
 }
+                error_is_of: serving.and_then(|serving| match error {
+                    Some(_) => serving.error_is_of(),
+                    None => Some(unknown_error(&serving.profile)),
+                }),

@@ -5,7 +5,6 @@ use crate::cost::{Graphs, StepShape, StepTerms};
 use crate::engine::{DataParallel, LlmServer, RankPolicy, Server};
 use crate::experiment::Point;
 use crate::report::format::{count, latency, number};
-use crate::report::provenance;
 use crate::report::table::{Columns, MAX_WIDTH, wrapped};
 use crate::scenario::{Scenario, Serving};
 use crate::units::{SimSpan, Tokens};
@@ -277,7 +276,7 @@ pub(super) fn notes(server: &LlmServer, serving: &Serving) -> Vec<String> {
         }
         lines.extend(wrapped(&format!(
             "Efficiencies ({}): compute {}, weights {}, KV {}, attention {} of the datasheet's peaks; {}.",
-            provenance::standing(values.standing),
+            serving.foundation(),
             number(values.compute),
             number(values.memory),
             number(values.kv_memory),

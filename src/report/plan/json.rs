@@ -57,6 +57,7 @@ fn profile_error(of: &ProfileError) -> Value {
         "tensor_parallel_size": of.candidate.tensor_parallel_size,
         "error": of.error,
         "gpus": of.gpus,
+        "error_is_of": of.error.and(of.error_is_of.as_ref()),
         "gpus_if_longer": of.gpus_if_longer,
         "gpus_if_shorter": of.gpus_if_shorter,
     })
