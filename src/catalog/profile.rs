@@ -381,6 +381,20 @@ pub(super) fn best(profiles: Vec<Profile>, version: Option<&str>, weights: Weigh
     nearest.min_by_key(|(distance, _)| *distance).map(|(_, profile)| profile)
 }
 
+/// What the tables of a profile are for: `bf16 of all models, bf16 of dense models (vllm up to 0.13)`.
+pub(super) fn tables(profiles: &[Profile]) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for profile in profiles {
+        let until = profile.until_version.as_ref();
+        let until = until.map_or(String::new(), |last| format!(" ({} up to {last})", profile.engine));
+        for values in &profile.values {
+            let kind = values.models.map_or("all models", ModelKind::name);
+            texts.push(format!("{} of {kind}{until}", values.weight_dtype.name()));
+        }
+    }
+    texts.join(", ")
+}
+
 /// Reads a profile's file: one profile per table of values, in the file's order.
 pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError> {
     let ProfileFile { gpu, engine, values } = file.parse()?;

@@ -129,11 +129,11 @@ impl Search<'_> {
         if lower <= 0.0 {
             return Ok(Sizing::Never("its saturated throughput is too uncertain to size by".into()));
         }
-        // `as` saturates.
-        let first = ((self.rates.peak_per_s / lower) as u32).saturating_add(1);
-        if first > self.most {
+        let first = (self.rates.peak_per_s / lower).floor() + 1.0;
+        if first > f64::from(self.most) {
             return Ok(self.beyond(first));
         }
+        let first = first as u32;
         let (mut failing, mut failed) = (first - 1, None);
         let (mut step, mut count) = (1, first);
         let mut passing = loop {
@@ -142,7 +142,7 @@ impl Search<'_> {
                 Err(reason) => (failing, failed) = (count, Some(reason)),
             }
             if count >= self.most {
-                return Ok(self.beyond(count.saturating_add(1)));
+                return Ok(self.beyond(f64::from(count) + 1.0));
             }
             count = count.saturating_add(step).min(self.most);
             step *= 2;
@@ -167,8 +167,14 @@ impl Search<'_> {
         })))
     }
 
-    fn beyond(&self, count: u32) -> Sizing {
-        let gpus = u64::from(count) * u64::from(self.one.gpus);
+    fn beyond(&self, replicas: f64) -> Sizing {
+        let gpus = replicas * f64::from(self.one.gpus);
+        // A count of as many digits as anybody has GPUs.
+        let gpus = match gpus {
+            few if few < 1e9 => few.to_string(),
+            many if many.is_finite() => format!("{many:.1e}"),
+            _ => "an endless number of".to_owned(),
+        };
         Sizing::Never(format!("needs at least {gpus} GPUs, more than the limit").into())
     }
 

@@ -179,6 +179,9 @@ fn footnotes(plan: &Plan, today: Option<(u32, u32)>) -> Vec<String> {
         let label = if position == 0 { "profile error" } else { "" };
         lines.extend(labelled(label, &words::profile_error(of)));
     }
+    for note in &plan.notes {
+        lines.extend(labelled("note", note));
+    }
     for (position, text) in misfits(&plan.misfits).iter().enumerate() {
         lines.extend(labelled(if position == 0 { "do not fit" } else { "" }, text));
     }

@@ -125,7 +125,14 @@ pub(super) fn found<T>(
     place: Option<Span>,
     result: Result<T, CatalogError>,
 ) -> Option<T> {
-    result.map_err(|error| reader.problem(Problem::new(place, error.to_string()))).ok()
+    let problem = |error: CatalogError| {
+        let problem = Problem::new(place, error.to_string());
+        match error {
+            CatalogError::NoValues { instead, .. } => problem.help(instead),
+            _ => problem,
+        }
+    };
+    result.map_err(|error| reader.problem(problem(error))).ok()
 }
 
 fn engine_defaults<'d>(
