@@ -5,6 +5,7 @@ mod tables;
 
 use std::path::Path;
 
+use knee::experiment::Estimate;
 use knee::metrics::RunMode;
 use knee::report::rank::Ranked;
 use knee::report::table::{Look, MAX_WIDTH};
@@ -58,6 +59,23 @@ fn a_sweep_tells_the_three_numbers_apart() {
     ] {
         assert!(text.contains(part), "`{part}` is missing in\n{text}");
     }
+}
+
+#[test]
+fn a_load_of_equality_beyond_one_that_fails_is_doubted_or_withheld() {
+    let said = |estimate: Option<Estimate>| {
+        let mut result = fixture::sweep();
+        let capacity = result.reading.as_mut().and_then(|reading| reading.capacity.as_mut()).unwrap();
+        (capacity.estimate, capacity.doubt) = (estimate, Some("beyond the first failing load"));
+        table::sweep(&result, &Ranked::default(), Look::default())
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let doubted = said(Some(Estimate { mean: 21.0, half_width: Some(2.0) }));
+    assert!(doubted.contains("met with equality at 21 ±2 req/s, beyond the first failing load"), "{doubted}");
+    let withheld = said(None);
+    assert!(withheld.contains("met with equality is withheld: beyond the first failing load"), "{withheld}");
 }
 
 #[test]
@@ -184,12 +202,14 @@ fn one_replication_claims_no_confidence_and_refusals_have_words() {
     let mut point = fixture::point(12.0, RunMode::Steady);
     point.runs.truncate(1);
     point.runs[0].totals.rejected_too_long = 43_712;
+    point.runs[0].totals.rejected_over_budget = 12;
     let text = table::run(&point, Look::default());
     assert!(text.contains("met in this run; one replication, no confidence claimed"), "{text}");
     assert!(
         text.contains("43,700 requests refused: longer than max_model_len or the whole KV pool"),
         "{text}"
     );
+    assert!(text.contains("12 requests refused: longer than max_num_batched_tokens, and not cut"), "{text}");
 }
 
 #[test]
@@ -202,14 +222,12 @@ fn an_explanation_leaves_the_manifest_of_a_sweep_alone() {
     let names = files::write_roofline(&dir, picture).unwrap();
     assert_eq!(names, ["roofline.svg", "roofline.png"]);
     assert_eq!(std::fs::read(dir.join("manifest.json")).unwrap(), before);
-    point.runs[0].totals.rejected_over_budget = 12;
 }
 
 #[test]
 fn files_are_complete_and_the_same_every_time() {
     let (first, second) = (scratch("first"), scratch("second"));
     let origin = files::Origin { command: "sweep", input: "name = \"x\"" };
-    assert!(text.contains("12 requests refused: longer than max_num_batched_tokens, and not cut"), "{text}");
     let names = files::write_sweep(&first, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
     files::write_sweep(&second, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
     for name in [
