@@ -761,3 +761,19 @@ fn what_several_sets_have_in_common_is_said_once() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("qwen3.5-397b-a17b, deepseek-v3 on b200-sxm, profile b200-sxm-sglang"), "{text}");
 }
+
+#[test]
+fn a_profile_shows_its_all_reduces_and_a_step_its_launch() {
+    let text = stdout(&["show", "profile", "b200-sxm-sglang"]);
+    assert!(text.contains("8 GPUs: 8.30 us + 330 GB/s"), "{text}");
+    let text = stdout(&["show", "profile", "rtx-4090-vllm"]);
+    assert!(text.contains("calibrated, never scored"), "{text}");
+    let launch = ["explain", "chat-h100", "--no-files", "--set", "hardware.profile=h100-sxm-vllm-estimated"];
+    let text = stdout(&launch).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains(
+            "A step with prompt tokens takes at least 16.0 ms: the host launches it, 500 us for each of 32 layers"
+        ),
+        "{text}"
+    );
+}

@@ -34,7 +34,7 @@ pub use scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve, TensorRt
 
 use toml::de::DeValue;
 
-use engine::EngineTable;
+use engine::{EngineTable, OR_NEWEST};
 use files::File;
 
 type Files = BTreeMap<String, File>;
@@ -169,7 +169,7 @@ impl Catalog {
                 return Err(CatalogError::Refused {
                     what: format!("{engine} {asked}"),
                     reason: format!(
-                        "{asked} is a version of {other}; versions known of {engine}: {} (none given: the newest)",
+                        "{asked} is a version of {other}; versions known of {engine}: {}; {OR_NEWEST}",
                         table.versions().join(", ")
                     ),
                 });

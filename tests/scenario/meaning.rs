@@ -375,3 +375,32 @@ fn a_prompt_that_is_not_cut_names_the_budget_it_exceeds() {
     let short = run(&["engine.max_model_len=100", long]);
     assert!(short.rejected_too_long > 190 && short.rejected_over_budget == 0, "{short:?}");
 }
+
+#[test]
+fn auto_is_the_newest_version_whatever_the_engine() {
+    let of = |sets: &[&str]| scenario(MINIMAL, sets).serving.unwrap().engine.clone();
+    let newest = of(&["engine.name=tensorrt-llm"]).version;
+    let sets = ["engine.version=0.23", "engine.name=tensorrt-llm", "engine.version=auto"];
+    assert_eq!(of(&sets).version, newest);
+    let message = refusal(MINIMAL, &["engine.version=0.23", "engine.name=tensorrt-llm"]);
+    assert!(message.contains("engine.version = \"auto\" takes the newest"), "{message}");
+}
+
+#[test]
+fn waits_of_ranks_without_balance_are_warned_of() {
+    let ranks =
+        ["engine.name=tensorrt-llm", "engine.enable_attention_dp=true", "engine.tensor_parallel_size=8"];
+    let config = |table: &str| {
+        let set = format!("engine.attention_dp_config={table}");
+        let model = ["model.name=deepseek-v3", "hardware.gpu=h200-sxm"];
+        scenario(MINIMAL, &[&ranks[..], &model, &[&set]].concat()).warnings.join("; ")
+    };
+    let without = config("{ timeout_iters = 50, batching_wait_iters = 10 }");
+    for key in ["timeout_iters", "batching_wait_iters"] {
+        assert!(
+            without.contains(&format!("{key}` makes no rank wait without `enable_balance = true`")),
+            "{without}"
+        );
+    }
+    assert!(!config("{ enable_balance = true, timeout_iters = 50 }").contains("makes no rank wait"));
+}

@@ -142,7 +142,7 @@ fn engine_defaults<'d>(
     gpu: &Hardware,
 ) -> Option<EngineDefaults> {
     let name = reader.choice(engine, &keys::NAME);
-    let version = reader.text(engine, &keys::VERSION);
+    let version = reader.text(engine, &keys::VERSION).filter(|version| version != "auto");
     let defaults = context.lookups.engine(context.catalog, name?, version.as_deref(), gpu);
     let key = if version.is_some() { &keys::VERSION } else { &keys::NAME };
     let defaults = found(reader, engine.place(key), defaults)?;
