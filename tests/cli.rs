@@ -648,6 +648,17 @@ fn compare_says_what_was_changed_and_its_verdicts_agree() {
     assert!(change("output").is_some());
     assert_eq!(change("output"), change("cost of output"), "{summary:#}");
 
+    let gpus = stdout(&[&base[..], &["--set-b", "hardware.gpu=l40s"]].concat());
+    let gpus = gpus.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "different step times: A h100-sxm-vllm (calibrated on qwen3-14b, not on llama-3.1-8b, under vllm 0.23), B \
+         l40s-vllm-estimated (estimated)",
+        "those of two do not cancel",
+    ] {
+        assert!(gpus.contains(part), "{gpus}");
+    }
+    assert!(!text.contains("different step times"), "{text}");
+
     let kinds = ["--set-b", "arrivals.constant.rate_per_s=12", "--set-b", "class.chat.slo.ttft_p99_ms=600"];
     let text = stdout(&[&base[..], &kinds].concat());
     for line in [
@@ -666,6 +677,7 @@ fn a_plan_says_what_its_rows_rest_on_and_says_reasons_once() {
     let row = |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap_or_default();
     assert!(row("l40s bf16 ").contains(" estimated "), "{text}");
     assert!(row("h100-sxm bf16 ").contains(" calibrated "), "{text}");
+    assert!(text.contains("calibrated and estimated step times are ranked together"), "{text}");
     // The cheapest is an estimate: the first that is not stands beside it.
     assert!(
         text.contains("rests on an estimate of its step times; cheapest that does not: h100-sxm"),
@@ -748,4 +760,20 @@ fn what_several_sets_have_in_common_is_said_once() {
     assert!(all > 0 && warnings.len() == all, "{notes}");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("qwen3.5-397b-a17b, deepseek-v3 on b200-sxm, profile b200-sxm-sglang"), "{text}");
+}
+
+#[test]
+fn a_profile_shows_its_all_reduces_and_a_step_its_launch() {
+    let text = stdout(&["show", "profile", "b200-sxm-sglang"]);
+    assert!(text.contains("8 GPUs: 8.30 us + 330 GB/s"), "{text}");
+    let text = stdout(&["show", "profile", "rtx-4090-vllm"]);
+    assert!(text.contains("calibrated, never scored"), "{text}");
+    let launch = ["explain", "chat-h100", "--no-files", "--set", "hardware.profile=h100-sxm-vllm-estimated"];
+    let text = stdout(&launch).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains(
+            "A step with prompt tokens takes at least 16.0 ms: the host launches it, 500 us for each of 32 layers"
+        ),
+        "{text}"
+    );
 }

@@ -77,9 +77,17 @@ fn the_fleet_meets_the_objectives_and_one_fewer_does_not() {
     let [of] = plan.profile_errors.as_slice() else { panic!("{:?}", plan.profile_errors) };
     let error = of.error.expect("the profile was scored");
     assert_eq!(Some(error), plan.rows[0].scenario.serving.as_ref().unwrap().profile.largest_held_out_error());
+    let mut worse = plan.clone();
+    worse.profile_errors[0].error = Some(1.3);
+    let told = report::plan::table(&worse, report::table::Look::default());
+    assert!(told.contains("if steps are 130 % longer") && !told.contains("never scored on"), "{told}");
     let (longer, shorter) = (of.gpus_if_longer.unwrap(), of.gpus_if_shorter.unwrap());
     assert!(shorter <= fleet.gpus && fleet.gpus <= longer, "{of:?}");
-    assert!(text.contains("the largest held-out error of its profile"), "{text}");
+    assert!(
+        text.contains("the largest held-out error of its profile, of qwen3-14b, not of llama-3.1-8b)"),
+        "{text}"
+    );
+    assert!(text.contains("profiles h100-sxm bf16: calibrated on qwen3-14b, not on llama-3.1-8b"), "{text}");
 }
 
 #[test]
@@ -202,4 +210,53 @@ fn bad_requests_are_errors_and_a_plan_does_not_depend_on_threads() {
         pool.install(|| report::plan::json(&planned(&asked)).unwrap())
     };
     assert_eq!(with(1), with(4));
+}
+
+#[test]
+fn an_absurd_demand_is_told_in_words_and_a_candidate_asked_for_twice_is_one() {
+    let mut asked = request("chat-h100", &["h100-sxm", "H100-SXM", "h100-sxm"], Some(Demand::RatePerS(1e15)));
+    asked.tensor_parallel_sizes = vec![1, 1];
+    let plan = planned(&asked);
+    assert_eq!((plan.rows.len(), plan.misfits.len()), (1, 0));
+    let Outcome::Never(unmet) = &plan.rows[0].outcome else { panic!("{:?}", plan.rows[0].outcome) };
+    let gpus = unmet.to_string();
+    let gpus: f64 = gpus.split(' ').nth(3).and_then(|number| number.parse().ok()).unwrap();
+    assert!((1e13..1e14).contains(&gpus), "{unmet}");
+}
+
+#[test]
+fn a_profile_holds_for_its_own_gpu_and_weights_are_as_published() {
+    let with = |name: &str, sets: &[(&str, &str)]| {
+        let sets: Vec<Override> = sets.iter().map(|(key, value)| Override::new(key, value)).collect();
+        Document::load(name).unwrap().with_overrides(&sets).unwrap()
+    };
+    let mut asked = request("", &["h100-sxm", "l40s"], Some(Demand::RatePerS(2.0)));
+    let named = [("hardware.profile", "h100-sxm-vllm-estimated")];
+    asked.document = with("chat-h100", &named);
+    let plan = planned(&asked);
+    let profile = |gpu: &str| {
+        let row = plan.rows.iter().find(|row| row.candidate.gpu == gpu).unwrap();
+        row.scenario.serving.as_ref().unwrap().profile.name.clone()
+    };
+    assert_eq!(
+        (profile("h100-sxm"), profile("l40s")),
+        ("h100-sxm-vllm-estimated".to_owned(), "l40s-vllm-estimated".to_owned())
+    );
+    let note = "hardware.profile = \"h100-sxm-vllm-estimated\" is of h100-sxm; the other GPUs take \"auto\"";
+    assert_eq!(plan.notes, [note]);
+
+    // Too large for one GPU, so nothing is simulated.
+    let mut asked = request("moe-8gpu", &["h100-sxm"], Some(Demand::RatePerS(2.0)));
+    asked.models = vec!["kimi-k2.5".to_owned(), "qwen3-235b-a22b".to_owned()];
+    let plan = planned(&asked);
+    let dtypes: Vec<_> = plan.misfits.iter().map(|misfit| misfit.candidate.weight_dtype.as_deref()).collect();
+    assert_eq!(dtypes, [Some("int4"), None]);
+    assert!(
+        plan.notes[0].starts_with("kimi-k2.5 is planned in int4, as it is published"),
+        "{:?}",
+        plan.notes
+    );
+    asked.weight_dtypes = vec!["fp8".to_owned()];
+    let plan = planned(&asked);
+    assert!(plan.notes.is_empty() && plan.misfits[0].candidate.weight_dtype.as_deref() == Some("fp8"));
 }

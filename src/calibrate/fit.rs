@@ -62,9 +62,7 @@ pub(super) fn fit(
     let compute = if has_experts(cells) { Parameter::ExpertCompute } else { Parameter::Compute };
     let mut tried: Vec<Parameter> = Parameter::ALL
         .into_iter()
-        .filter(|p| {
-            ALWAYS.contains(p) || *p == compute || also.contains(p) || is_told_by_sizes(*p, cells)
-        })
+        .filter(|p| ALWAYS.contains(p) || *p == compute || also.contains(p) || is_told_by_sizes(*p, cells))
         .filter(|p| !p.is_of_experts() || has_experts(cells))
         .collect();
     let mut parameters: Vec<Fitted> = Vec::new();
@@ -74,8 +72,7 @@ pub(super) fn fit(
         tried.iter().zip(&first).map(|(p, x)| x + by(p)).collect()
     };
     // A loaded chip sustains less than its kernels reach, by how much is not known.
-    let mut starts: Vec<Vec<f64>> =
-        COMPUTE_STARTS.iter().map(|share| moved(&[(compute, *share)])).collect();
+    let mut starts: Vec<Vec<f64>> = COMPUTE_STARTS.iter().map(|share| moved(&[(compute, *share)])).collect();
     if tried.contains(&Parameter::PrefillLaunchPerLayer) {
         starts.push(moved(&LONG_LAUNCH));
     }

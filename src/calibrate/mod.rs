@@ -71,6 +71,8 @@ pub struct Fit {
     /// How cells were held out, in words; `None` if there were too few to hold any out.
     pub held_out: Option<String>,
     pub held_out_cells: usize,
+    /// Models of these cells.
+    pub held_out_models: Vec<String>,
     pub held_out_errors: Vec<ErrorRow>,
     /// What a reader must know before trusting it.
     pub warnings: Vec<String>,
@@ -259,6 +261,7 @@ fn fit_weights(
         fitted: scored,
         held_out,
         held_out_cells: held_out_scored.len(),
+        held_out_models: models(&held_out_scored),
         held_out_errors: error_table(&held_out_scored),
     })
 }
@@ -302,6 +305,18 @@ fn far_off(scored: &[Scored], figure: Figure) -> Option<String> {
 fn not_calibrated(doubts: &[String]) -> Vec<String> {
     let text = format!("estimated, not calibrated: {}", doubts.join("; "));
     if doubts.is_empty() { Vec::new() } else { vec![text] }
+}
+
+/// Models of `cells`, each once.
+fn models(cells: &[Scored]) -> Vec<String> {
+    let mut models: Vec<String> = Vec::new();
+    for one in cells {
+        let name = &one.cell.serving().model.name;
+        if !models.contains(name) {
+            models.push(name.clone());
+        }
+    }
+    models
 }
 
 /// What the state of the parameters says of the data.

@@ -108,10 +108,7 @@ impl Parameter {
     /// Whether a dense model has nothing of it.
     #[must_use]
     pub const fn is_of_experts(self) -> bool {
-        matches!(
-            self,
-            ExpertCompute | ExpertHalfTokens | ExpertHalfWidth | ExpertMemory | ExpertCorrelation
-        )
+        matches!(self, ExpertCompute | ExpertHalfTokens | ExpertHalfWidth | ExpertMemory | ExpertCorrelation)
     }
 
     /// Whether it multiplies the hardware's figures instead of standing in a profile itself.
@@ -145,14 +142,8 @@ impl Parameter {
             Compute | Memory | ExpertCompute => 0.02,
             ExpertMemory | KvMemory | Fp8KvMemory | AttentionCompute => 0.05,
             OverheadPerLayer | PrefillLaunchPerLayer | FrontEnd => 0.1,
-            Throttle
-            | ExpertCorrelation
-            | ExpertHalfTokens
-            | ExpertHalfWidth
-            | HalfTokens
-            | PerSequence
-            | AllReduceStartup
-            | AllReduceBus => 0.2,
+            Throttle | ExpertCorrelation | ExpertHalfTokens | ExpertHalfWidth | HalfTokens | PerSequence
+            | AllReduceStartup | AllReduceBus => 0.2,
         }
     }
 

@@ -33,7 +33,8 @@ fn values(out: &mut String, fit: &Fit) {
     line(out, &format!("models = {:?}", fit.weights.kind.key()));
     line(out, &format!("standing = {standing:?}"));
     line(out, &format!("versions = {}", text(&versions(fit))));
-    let stands = |one: &Parameter| !one.is_multiple() && (fit.weights.kind.has_experts() || !one.is_of_experts());
+    let stands =
+        |one: &Parameter| !one.is_multiple() && (fit.weights.kind.has_experts() || !one.is_of_experts());
     for parameter in Parameter::ALL.into_iter().filter(stands) {
         let value = parameter.value_in(values);
         line(out, &format!("{} = {}", parameter.key(), digits(value)));
@@ -65,6 +66,10 @@ fn record(out: &mut String, fit: &Fit, command: &str) {
     line(out, &format!("command = {}", text(command)));
     line(out, &format!("data = {}", names(cells, |one| one.cell.measurement.name.clone())));
     line(out, &format!("models = {}", names(cells, |one| one.cell.serving().model.name.clone())));
+    if !fit.held_out_models.is_empty() {
+        let quoted: Vec<String> = fit.held_out_models.iter().map(|name| text(name)).collect();
+        line(out, &format!("held_out_models = [{}]", quoted.join(", ")));
+    }
     line(out, &format!("cells_fitted = {}", cells.len()));
     line(out, &format!("cells_held_out = {}", fit.held_out_cells));
     if let Some(how) = &fit.held_out {

@@ -126,6 +126,9 @@ struct BudgetRow {
 const COPIES: (f64, f64) = (0.0, 1e3);
 const GIBS: (f64, f64) = (0.0, 1e3);
 
+/// What lifts a version that is not known, be it one of the engine that stood there before.
+pub(super) const OR_NEWEST: &str = "engine.version = \"auto\" takes the newest";
+
 /// An engine's table, read and ordered.
 pub(super) struct EngineTable<'a> {
     file: &'a File,
@@ -235,7 +238,7 @@ impl<'a> EngineTable<'a> {
     fn nearest_lower<'v>(&self, asked: &str, versions: &'v [String]) -> Result<&'v String, CatalogError> {
         let what = format!("{} {asked}", self.table.engine);
         let Some(wanted) = minor(asked) else {
-            let hint = format!("versions are {}", versions.join(", "));
+            let hint = format!("versions are {}; {OR_NEWEST}", versions.join(", "));
             return Err(CatalogError::NotFound { kind: "engine version", name: asked.to_owned(), hint });
         };
         let refused =
@@ -245,7 +248,10 @@ impl<'a> EngineTable<'a> {
         }
         versions.iter().rev().find(|version| compare(version, asked).is_le()).ok_or_else(|| {
             let oldest = versions.first().map_or("none", String::as_str);
-            CatalogError::Refused { what, reason: format!("the oldest version simulated is {oldest}") }
+            CatalogError::Refused {
+                what,
+                reason: format!("the oldest version simulated is {oldest}; {OR_NEWEST}"),
+            }
         })
     }
 

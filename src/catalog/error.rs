@@ -8,6 +8,9 @@ pub enum CatalogError {
     /// It is known, and this is why it cannot be simulated.
     #[error("{what} cannot be simulated: {reason}")]
     Refused { what: String, reason: String },
+    /// A profile that was asked for by name has no values for what is served.
+    #[error("profile `{profile}` has no values for {wanted}; it has: {has}")]
+    NoValues { profile: String, wanted: String, has: String, instead: String },
     #[error("{path}: {message}")]
     Invalid { path: String, message: String },
 }

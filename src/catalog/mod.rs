@@ -15,6 +15,7 @@ mod model_file;
 mod names;
 mod price;
 mod profile;
+mod record;
 mod scheduler;
 mod words;
 
@@ -28,12 +29,13 @@ pub use error::CatalogError;
 pub use hardware::{AllReduce, Hardware, Kernels};
 pub use model::{Attention, LayerGroup, Mlp, Model, Parameters, WeightBytes};
 pub use price::{Price, age_months};
-pub use profile::{FitRecord, ModelKind, Profile, ProfileValues, Standing, Weights};
+pub use profile::{ModelKind, Profile, ProfileValues, Standing, Weights};
+pub use record::FitRecord;
 pub use scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve, TensorRtLlmScheduler};
 
 use toml::de::DeValue;
 
-use engine::EngineTable;
+use engine::{EngineTable, OR_NEWEST};
 use files::File;
 
 type Files = BTreeMap<String, File>;
@@ -168,7 +170,7 @@ impl Catalog {
                 return Err(CatalogError::Refused {
                     what: format!("{engine} {asked}"),
                     reason: format!(
-                        "{asked} is a version of {other}; versions known of {engine}: {} (none given: the newest)",
+                        "{asked} is a version of {other}; versions known of {engine}: {}; {OR_NEWEST}",
                         table.versions().join(", ")
                     ),
                 });
@@ -179,11 +181,11 @@ impl Catalog {
 
     /// The profile called `name`, a path to one, or with `auto` the best one for GPU, engine, its
     /// version (`None`: the newest) and weights: a fitted one if there is one, else the GPU's kernel values, marked
-    /// estimated. The profile returned holds the values for `weights` only. A named profile without values for them is
-    /// completed by the estimate.
+    /// estimated. The profile returned holds the values for `weights` only.
     ///
     /// # Errors
-    /// Unknown name, an invalid file, or a profile for another GPU or engine.
+    /// Unknown name, an invalid file, or a profile for another GPU or engine, or without values for `weights`: who
+    /// names one does not want another.
     pub fn profile(
         &self,
         name: &str,
@@ -197,19 +199,15 @@ impl Catalog {
         if name == "auto" {
             return self.best_profile(gpu, engine, version, weights);
         }
-        let on_disk;
-        let (file, profiles) = if let Some(file) = self.profiles.get(name) {
-            (file, self.read_profile(name, file)?)
-        } else if name.ends_with(".toml") {
-            let path = base.join(name);
-            on_disk = File::read(&path);
-            (&on_disk, profile::read(&files::stem(&path), &on_disk)?)
-        } else if name == profile::estimate_name(&gpu.name, engine) {
+        if name == profile::estimate_name(&gpu.name, engine) && !self.profiles.contains_key(name) {
             return Ok(gpu.estimated_profile(engine, weights));
-        } else {
-            let hint = self.profiles_for(gpu, engine);
-            return Err(CatalogError::NotFound { kind: "profile", name: name.to_owned(), hint });
-        };
+        }
+        let (path, profiles) = self.named_profile(name, base).map_err(|error| match error {
+            CatalogError::NotFound { kind, name, .. } => {
+                CatalogError::NotFound { kind, name, hint: self.profiles_for(gpu, engine) }
+            }
+            other => other,
+        })?;
         if let Some(other) =
             profiles.iter().find(|profile| profile.gpu != gpu.name || profile.engine != engine)
         {
@@ -220,10 +218,49 @@ impl Catalog {
                 gpu.name,
                 self.profiles_for(gpu, engine)
             );
-            return Err(file.invalid(&message));
+            return Err(CatalogError::Invalid { path, message });
         }
-        let fitted = profile::best(profiles, version, weights);
-        Ok(fitted.unwrap_or_else(|| gpu.estimated_profile(engine, weights)))
+        let has = profile::tables(&profiles);
+        if let Some(found) = profile::best(profiles, version, weights) {
+            return Ok(found);
+        }
+        let instead = self.best_profile(gpu, engine, version, weights)?;
+        let under = version.map_or(String::new(), |version| format!(" under {engine} {version}"));
+        Err(CatalogError::NoValues {
+            profile: name.to_owned(),
+            wanted: format!("{} weights of {}{under}", weights.dtype.name(), weights.kind.name()),
+            has,
+            instead: format!("\"auto\" takes {} ({})", instead.name, instead.standing.name()),
+        })
+    }
+
+    /// The tables of a profile that the catalog has, or a file, and the path it was read from.
+    fn named_profile(&self, name: &str, base: &Path) -> Result<(String, Vec<Profile>), CatalogError> {
+        if let Some(file) = self.profiles.get(name) {
+            return Ok((file.path.clone(), self.read_profile(name, file)?));
+        }
+        if name.ends_with(".toml") {
+            let path = base.join(name);
+            let file = File::read(&path);
+            let profiles = profile::read(&files::stem(&path), &file)?;
+            return Ok((file.path, profiles));
+        }
+        Err(unknown("profile", name, &self.profiles))
+    }
+
+    /// The GPU that the profile `name` is of; `None` for `auto`.
+    ///
+    /// # Errors
+    /// Unknown name, or an invalid file.
+    pub fn gpu_of_profile(&self, name: &str, base: &Path) -> Result<Option<String>, CatalogError> {
+        if name == "auto" {
+            return Ok(None);
+        }
+        if let Some(estimate) = self.estimates(name)?.into_iter().next() {
+            return Ok(Some(estimate.gpu));
+        }
+        let (_, profiles) = self.named_profile(name, base)?;
+        Ok(profiles.into_iter().next().map(|profile| profile.gpu))
     }
 
     /// Which profiles there are for an engine on a GPU, in words.

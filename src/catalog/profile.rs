@@ -8,6 +8,7 @@ use toml::de::DeValue;
 use super::engine::{compare, is_version};
 use super::files::File;
 use super::hardware::{AllReduceRow, ExpertKernels, HALF_TOKENS, HALF_WIDTH, read_all_reduce};
+use super::record::{self, FitRecord};
 use super::{AllReduce, Attention, CatalogError, Dtype, Hardware, Mlp, Model};
 
 /// Fitted step-time parameters for (GPU, engine, weight dtype).
@@ -33,39 +34,6 @@ pub struct Profile {
     pub source: String,
     /// How it was fitted; `None` for one that `knee calibrate` did not write.
     pub fit: Option<FitRecord>,
-}
-
-impl Profile {
-    /// The largest of its held-out errors as a fraction; `None` if it was never scored, or is off by all.
-    #[must_use]
-    pub fn largest_held_out_error(&self) -> Option<f64> {
-        let largest = self.held_out_error_percent.values().copied().reduce(f64::max)? / 100.0;
-        (0.0..1.0).contains(&largest).then_some(largest)
-    }
-}
-
-/// What `knee calibrate` writes down of a fit. Maps are by the key of a profile's values, or by figure.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FitRecord {
-    pub command: String,
-    /// Names of the measurements fitted.
-    pub data: Vec<String>,
-    pub models: Vec<String>,
-    pub cells_fitted: usize,
-    pub cells_held_out: usize,
-    /// How cells were held out, in words.
-    pub held_out: Option<String>,
-    /// Smallest and largest of what was fitted: tokens, users, GPUs.
-    pub valid_range: BTreeMap<String, [f64; 2]>,
-    pub standard_error: BTreeMap<String, f64>,
-    /// Kernel value or prior from which each fitted parameter started.
-    pub prior: BTreeMap<String, f64>,
-    pub status: BTreeMap<String, String>,
-    /// Medians of absolute errors, per cent.
-    pub fit_error_percent: BTreeMap<String, f64>,
-    #[serde(default)]
-    pub held_out_error_percent: BTreeMap<String, f64>,
 }
 
 /// Models that share kernels: a mixture of experts spends its time in grouped matrix products; how many launches a prompt
@@ -152,6 +120,18 @@ pub enum Standing {
     Measured,
     Calibrated,
     Estimated,
+}
+
+impl Standing {
+    /// As a profile writes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Calibrated => "calibrated",
+            Self::Estimated => "estimated",
+        }
+    }
 }
 
 /// The step-time parameters of physics: see [`crate::cost`].
@@ -421,6 +401,20 @@ pub(super) fn best(profiles: Vec<Profile>, version: Option<&str>, weights: Weigh
     nearest.min_by_key(|(distance, _)| *distance).map(|(_, profile)| profile)
 }
 
+/// What the tables of a profile are for: `bf16 of all models, bf16 of dense models (vllm up to 0.13)`.
+pub(super) fn tables(profiles: &[Profile]) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for profile in profiles {
+        let until = profile.until_version.as_ref();
+        let until = until.map_or(String::new(), |last| format!(" ({} up to {last})", profile.engine));
+        for values in &profile.values {
+            let kind = values.models.map_or("all models", ModelKind::name);
+            texts.push(format!("{} of {kind}{until}", values.weight_dtype.name()));
+        }
+    }
+    texts.join(", ")
+}
+
 /// Reads a profile's file: one profile per table of values, in the file's order.
 pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError> {
     let ProfileFile { gpu, engine, values } = file.parse()?;
@@ -432,7 +426,7 @@ pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError
         .into_iter()
         .map(|table| {
             let values = read_values(&table, file)?;
-            check_record(&table, file)?;
+            record::check(&table.held_out_error_percent, table.fit.as_ref(), file)?;
             let of_fit = table.fit.as_ref().map(|fit| fit.held_out_error_percent.clone());
             Ok(Profile {
                 name: name.to_owned(),
@@ -472,31 +466,6 @@ fn check_distinct(values: &[ValuesTable], file: &File) -> Result<(), CatalogErro
                  `weight_dtype`, `models` or `until_version`"
             );
             return Err(file.invalid_in("values", index, "weight_dtype", &message));
-        }
-    }
-    Ok(())
-}
-
-/// What is written down of a fit: figures that nothing simulates with, and that are shown.
-fn check_record(table: &ValuesTable, file: &File) -> Result<(), CatalogError> {
-    let errors = |key: &str, errors: &BTreeMap<String, f64>| {
-        errors.iter().try_for_each(|(figure, percent)| {
-            file.not_negative(&format!("values.{key}.{figure}"), *percent).map(|_| ())
-        })
-    };
-    errors("held_out_error_percent", &table.held_out_error_percent)?;
-    let Some(fit) = &table.fit else { return Ok(()) };
-    errors("fit.held_out_error_percent", &fit.held_out_error_percent)?;
-    errors("fit.fit_error_percent", &fit.fit_error_percent)?;
-    errors("fit.standard_error", &fit.standard_error)?;
-    for (parameter, prior) in &fit.prior {
-        file.finite(&format!("values.fit.prior.{parameter}"), *prior)?;
-    }
-    for (of, [least, most]) in &fit.valid_range {
-        let key = format!("values.fit.valid_range.{of}");
-        file.finite(&key, *least)?;
-        if file.finite(&key, *most)? < *least {
-            return Err(file.invalid(&format!("`{key}` is [{least}, {most}]; the smaller comes first")));
         }
     }
     Ok(())

@@ -17,6 +17,7 @@ mod static_batch;
 
 use super::cohort::Cohort;
 use super::config::{BatcherConfig, Batching, SchedulingPolicy};
+use super::observer::Rejection;
 use super::sequence::{NIL, Pool, RunningList, Sequence, Slot, State, final_context};
 use super::waiting::WaitingQueue;
 use crate::kv::KvSpec;
@@ -106,27 +107,30 @@ impl<'a> Batcher<'a> {
         self.kv.blocks - self.free_blocks
     }
 
-    /// Whether the request could ever run here.
-    pub fn accepts(&self, request: &Request) -> bool {
+    /// Why the request could never run here, if it could not.
+    pub fn refusal(&self, request: &Request) -> Option<Rejection> {
         let total = u64::from(request.input_tokens) + u64::from(request.output_tokens);
-        if total > u64::from(self.config.max_model_len) {
-            return false;
-        }
         let longest = final_context(request);
         let blocks = u64::from(self.kv.fixed_blocks(longest)) + u64::from(self.kv.blocks_for(longest));
-        let whole_prompts = !self.config.enable_chunked_prefill;
-        let budget = self.config.max_num_batched_tokens;
-        let admitted = match self.config.batching {
-            Batching::PrefillFirst(_) => self.ever_admitted(request),
-            Batching::GuaranteedNoEvict => !whole_prompts || request.input_tokens <= budget,
+        let never_admitted =
+            matches!(self.config.batching, Batching::PrefillFirst(_)) && !self.ever_admitted(request);
+        if total > u64::from(self.config.max_model_len)
+            || blocks > u64::from(self.kv.blocks)
+            || never_admitted
+        {
+            return Some(Rejection::TooLong);
+        }
+        let whole = match self.config.batching {
+            Batching::GuaranteedNoEvict => request.input_tokens,
             // A paused request comes back with its output as part of the prompt.
-            Batching::MaxUtilization => !whole_prompts || final_context(request) <= budget,
-            Batching::Continuous | Batching::Static => true,
+            Batching::MaxUtilization => longest,
+            Batching::PrefillFirst(_) | Batching::Continuous | Batching::Static => 0,
         };
-        admitted && blocks <= u64::from(self.kv.blocks)
+        let is_cut = self.config.enable_chunked_prefill;
+        (!is_cut && whole > self.config.max_num_batched_tokens).then_some(Rejection::OverBudget)
     }
 
-    /// Puts a request that [`Batcher::accepts`] into the queue.
+    /// Puts a request into the queue that has no [`Batcher::refusal`].
     pub fn enqueue(&mut self, request: Request) {
         let priority = self.config.class_priority[usize::from(request.class)];
         let fixed = self.kv.fixed_blocks(final_context(&request));

@@ -102,8 +102,8 @@ impl<'a> LockStep<'a> {
     /// Takes a request in at `now`, or says why not.
     pub fn accept(&mut self, now: SimTime, request: &Request) -> Result<(), Rejection> {
         // All ranks are alike.
-        if !self.ranks[0].batcher.accepts(request) {
-            return Err(Rejection::TooLong);
+        if let Some(refusal) = self.ranks[0].batcher.refusal(request) {
+            return Err(refusal);
         }
         self.balancer.pass(now, &self.ranks);
         if let Some(rank) = self.balancer.pick(request) {

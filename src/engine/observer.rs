@@ -10,7 +10,7 @@ use crate::workload::Request;
 pub trait Observer {
     /// `request` was sent (offered) at `request.send`.
     fn sent(&mut self, request: &Request);
-    /// It was refused at `now`: too long for the context or the pool, or the queue is full.
+    /// It was refused at `now`: too long for the context, the pool or a step, or the queue is full.
     fn rejected(&mut self, now: SimTime, request: &Request, reason: Rejection);
     /// A step of `replica` ended.
     fn step(&mut self, replica: u32, step: &Step<'_>);
@@ -35,6 +35,8 @@ pub trait Observer {
 pub enum Rejection {
     /// Prompt + output exceed `max_model_len` or the whole pool.
     TooLong,
+    /// A prompt that is not cut exceeds the tokens of a step.
+    OverBudget,
     /// The queue limit was reached.
     QueueFull,
 }

@@ -108,8 +108,8 @@ impl<'a> Replica<'a> {
 
     /// Takes a request in, or says why not.
     pub fn accept(&mut self, request: &Request) -> Result<(), Rejection> {
-        if !self.batcher.accepts(request) {
-            return Err(Rejection::TooLong);
+        if let Some(refusal) = self.batcher.refusal(request) {
+            return Err(refusal);
         }
         self.batcher.enqueue(*request);
         Ok(())

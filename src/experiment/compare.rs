@@ -11,7 +11,7 @@ use super::point::{Point, run_point};
 use super::precision::{Precision, relative_half_width, wanted};
 use crate::engine::EngineError;
 use crate::metrics::{Latency, RunMode, RunSummary, latency_of};
-use crate::scenario::{Difference, Scenario};
+use crate::scenario::{Difference, Scenario, Serving};
 use crate::workload::{Arrivals, Lengths, Metric};
 
 /// What a paired difference shows.
@@ -222,6 +222,29 @@ fn model(point: &Point) -> Option<&str> {
 }
 
 /// Differences between the scenarios that make their numbers mean different things.
+/// That the step times of both are not equally well founded, or that those of one were fitted on another model. What
+/// both have in common is in the head.
+fn of_profiles(a: &Scenario, b: &Scenario) -> Option<String> {
+    let (a, b) = (a.serving.as_ref()?, b.serving.as_ref()?);
+    let elsewhere = |one: &Serving| one.profile.is_fitted_elsewhere(&one.model.name);
+    let basis = |one: &Serving| (one.profile.name.clone(), one.foundation(), one.not_fitted());
+    if a.standing() == b.standing() && (basis(a) == basis(b) || !(elsewhere(a) || elsewhere(b))) {
+        return None;
+    }
+    let text = |one: &Serving| {
+        let parts = one.not_fitted();
+        let rest =
+            if parts.is_empty() { String::new() } else { format!(", {} not fitted", parts.join(", ")) };
+        format!("{} ({}{rest})", one.profile.name, one.foundation())
+    };
+    Some(format!(
+        "different step times: A {}, B {}; the errors of profiles are not in the intervals, and those of two do not \
+         cancel",
+        text(a),
+        text(b)
+    ))
+}
+
 fn cautions(a: &Point, b: &Point, tokens_per_word: [Option<f64>; 2]) -> Vec<String> {
     let mut cautions = Vec::new();
     let (first, second) = (&a.scenario, &b.scenario);
@@ -238,6 +261,7 @@ fn cautions(a: &Point, b: &Point, tokens_per_word: [Option<f64>; 2]) -> Vec<Stri
             ),
         });
     }
+    cautions.extend(of_profiles(first, second));
     if first.gpus != second.gpus {
         cautions.push(format!(
             "different scope: {} and {} GPUs; throughput is of the whole deployment",

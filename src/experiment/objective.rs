@@ -42,6 +42,7 @@ pub fn margins(classes: &[Class], runs: &[RunSummary]) -> Vec<Margin> {
             if groups.iter().any(|group| too_many_refused(group, objective.statistic)) {
                 let refused = 100.0 * groups.iter().map(|g| refused(g)).sum::<f64>() / groups.len() as f64;
                 words += &format!(", with {refused:.2} % of the requests refused");
+                words += &most_refused_for(runs).map_or(String::new(), |why| format!(" ({why})"));
             }
             margins.extend(Estimate::of(&ratios).map(|ratio| Margin { objective: words, ratio }));
         }
@@ -115,6 +116,12 @@ fn value_over_limit(group: &Group, at: usize) -> Option<f64> {
         }
         Statistic::Quantile(_) => result.value_s.map(|value_s| over(value_s, limit_s)),
     }
+}
+
+/// Why most of those were refused that were.
+pub(super) fn most_refused_for(runs: &[RunSummary]) -> Option<&'static str> {
+    let reasons = runs.iter().flat_map(|run| run.totals.refusals());
+    reasons.filter(|(refused, _)| *refused > 0).max_by_key(|(refused, _)| *refused).map(|(_, why)| why)
 }
 
 /// The share of a group's requests that were refused.

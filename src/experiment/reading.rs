@@ -4,6 +4,7 @@
 //! where the backlog starts to grow. *Knee*: where latency turns up, a description of the curve's shape
 //! on the range that was looked at.
 
+use super::estimate::outside;
 use super::point::Point;
 use super::saturation::saturate;
 use super::{Estimate, SloVerdict, Verdict, binding, objective};
@@ -35,6 +36,8 @@ pub struct SloCapacity {
     /// Load at which the worst objective is met with equality, interpolated between the loads of the
     /// sweep, over replications; `None` where the curve becomes unstable first.
     pub estimate: Option<Estimate>,
+    /// Where that load came out, if not between the two above; with all of its interval outside it is withheld.
+    pub doubt: Option<&'static str>,
     /// The objective that fails first, in words.
     pub binding: Option<String>,
 }
@@ -119,10 +122,15 @@ fn capacity(curve: &[(f64, &Point)]) -> Option<SloCapacity> {
         SloVerdict::Missed { binding } => binding.clone(),
         _ => "the backlog grows without bound".to_owned(),
     });
+    let guaranteed = passing.checked_sub(1).map(|last| curve[last].0);
+    let first_failing = failing.map(|(load, _)| *load);
+    let estimate = equality_load(curve);
+    let doubt = estimate.and_then(|estimate| outside(&estimate, guaranteed, first_failing));
     Some(SloCapacity {
-        guaranteed: passing.checked_sub(1).map(|last| curve[last].0),
-        first_failing: failing.map(|(load, _)| *load),
-        estimate: equality_load(curve),
+        guaranteed,
+        first_failing,
+        estimate: estimate.filter(|_| !doubt.is_some_and(|(_, is_all)| is_all)),
+        doubt: doubt.map(|(why, _)| why),
         binding,
     })
 }

@@ -57,10 +57,31 @@ pub struct Totals {
     pub offered: u64,
     pub admitted: u64,
     pub completed: u64,
+    /// Prompt or output too long for the context, the KV pool, or a step.
     pub rejected_too_long: u64,
+    /// Of these, refused for a prompt that must be computed in one step and is longer than one.
+    pub rejected_over_budget: u64,
     pub rejected_queue_full: u64,
     pub in_flight_at_end: u64,
     pub preemptions: u64,
+}
+
+impl Totals {
+    /// Requests refused for each reason, and the reason with the key that decides.
+    #[must_use]
+    pub fn refusals(&self) -> [(u64, &'static str); 3] {
+        [
+            (
+                self.rejected_too_long.saturating_sub(self.rejected_over_budget),
+                "longer than max_model_len or the whole KV pool",
+            ),
+            (
+                self.rejected_over_budget,
+                "longer than max_num_batched_tokens, and not cut without engine.enable_chunked_prefill = true",
+            ),
+            (self.rejected_queue_full, "the queue was full"),
+        ]
+    }
 }
 
 /// Requests of one class (or all), inside the window.

@@ -294,6 +294,8 @@ pub struct Recorder {
     known_to: SimTime,
     pub(super) last_send: SimTime,
     pub(super) rejected_too_long: u64,
+    /// Of these.
+    pub(super) rejected_over_budget: u64,
     pub(super) rejected_queue_full: u64,
 }
 
@@ -308,6 +310,7 @@ impl Recorder {
             known_to: SimTime::ZERO,
             last_send: SimTime::ZERO,
             rejected_too_long: 0,
+            rejected_over_budget: 0,
             rejected_queue_full: 0,
         }
     }
@@ -366,6 +369,10 @@ impl Observer for Recorder {
         self.bins.at(request.send).offered -= 1;
         match reason {
             Rejection::TooLong => self.rejected_too_long += 1,
+            Rejection::OverBudget => {
+                self.rejected_too_long += 1;
+                self.rejected_over_budget += 1;
+            }
             Rejection::QueueFull => self.rejected_queue_full += 1,
         }
         self.segments.at(now).class(request.class).rejected += 1;

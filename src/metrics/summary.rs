@@ -104,6 +104,7 @@ impl Recorder {
             admitted: facts.end.sent - rejected,
             completed: segments().flat_map(|s| &s.classes).map(|c| c.completed).sum(),
             rejected_too_long: self.rejected_too_long,
+            rejected_over_budget: self.rejected_over_budget,
             rejected_queue_full: self.rejected_queue_full,
             in_flight_at_end: self.in_flight,
             preemptions: segments().flat_map(|s| &s.replicas).map(|r| r.preemptions).sum(),

@@ -60,7 +60,9 @@ fn value_name(key: &str, value: &AxisValue) -> String {
     let leaf = key.rsplit('.').next().unwrap_or_default();
     let text = axis_value(value);
     match (leaf, value) {
-        ("replicas", AxisValue::Integer(1)) => "1 replica".to_owned(),
+        ("replicas" | "users" | "servers", AxisValue::Integer(1)) => {
+            format!("1 {}", leaf.trim_end_matches('s'))
+        }
         ("replicas" | "users" | "servers", _) => format!("{text} {leaf}"),
         ("tensor_parallel_size", _) => format!("TP {text}"),
         ("rate_per_s", _) => format!("{text} req/s"),

@@ -149,7 +149,7 @@ fn length(lengths: Option<TokenLengths>) -> String {
 fn load(point: &LoadPoint) -> String {
     let rate = point.rate_per_s.map(|rate| format!("{}/s", format::number(rate)));
     match (point.arrival, rate, point.concurrency) {
-        (Arrival::Closed, _, Some(users)) => format!("{users} users"),
+        (Arrival::Closed, _, Some(users)) => format::counted(u64::from(users), "user"),
         (Arrival::AllAtOnce, ..) => "all at once".to_owned(),
         (Arrival::Constant, Some(rate), _) => format!("constant {rate}"),
         (Arrival::Poisson, Some(rate), _) => format!("poisson {rate}"),

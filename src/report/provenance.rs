@@ -115,18 +115,20 @@ pub fn profiles_of(scenarios: &[&Scenario]) -> Vec<String> {
 
 /// What the engine does by default and the simulation does not, and what of it no measured server stands behind.
 #[must_use]
-pub fn left_out(scenarios: &[&Scenario]) -> Option<&'static str> {
+pub fn left_out(scenarios: &[&Scenario]) -> Option<String> {
     let servings = || scenarios.iter().filter_map(|scenario| scenario.serving.as_deref());
     let caches = servings().any(|serving| serving.engine.enable_prefix_caching);
-    let has_ranks = servings().any(|serving| serving.ranks() > 1);
-    match (caches, has_ranks) {
-        (true, true) => {
-            Some("prefix caching not simulated; data-parallel ranks not fitted, the error is not theirs")
-        }
-        (true, false) => Some("prefix caching not simulated"),
-        (false, true) => Some("data-parallel ranks not fitted, the error is not theirs"),
-        (false, false) => None,
+    // Of an estimate nothing was fitted anyway.
+    let fitted = servings().filter(|serving| serving.profile.standing != Standing::Estimated);
+    let not_fitted = distinct(fitted.flat_map(Serving::not_fitted));
+    let mut parts = Vec::new();
+    if caches {
+        parts.push("prefix caching not simulated".to_owned());
     }
+    if !not_fitted.is_empty() {
+        parts.push(format!("{} not fitted, the error is not theirs", not_fitted.join(", ")));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn synthetic_line(server: &SyntheticServer, replicas: u32) -> String {
@@ -170,25 +172,20 @@ fn speculation(serving: &Serving) -> String {
     })
 }
 
-/// The profile with its standing and held-out error; `None` for a synthetic server.
+/// The profile with what it rests on and its held-out error; `None` for a synthetic server.
 #[must_use]
 pub fn profile(scenario: &Scenario) -> Option<String> {
-    let profile = &scenario.serving.as_ref()?.profile;
+    let serving = scenario.serving.as_ref()?;
+    let profile = &serving.profile;
+    let of = match profile.scored_elsewhere(&serving.model.name) {
+        Some(_) => format!(", not of {}", serving.model.name),
+        None => String::new(),
+    };
     let error = match &profile.held_out_error {
-        Some(error) => format!("held-out error: {error}"),
+        Some(error) => format!("held-out error{of}: {error}"),
         None => "no held-out error known".to_owned(),
     };
-    Some(format!("profile {} ({}); {error}", profile.name, standing(profile.standing)))
-}
-
-/// The word for how well founded a number is.
-#[must_use]
-pub const fn standing(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Measured => "measured",
-        Standing::Calibrated => "calibrated",
-        Standing::Estimated => "estimated",
-    }
+    Some(format!("profile {} ({}); {error}", profile.name, serving.foundation()))
 }
 
 /// How requests arrive, and whether that is an open or a closed loop.

@@ -1,7 +1,7 @@
 //! What a result says in words: objectives, the finding, what a token costs at capacity.
 
 use crate::experiment::{self, CurveReading, Point, SloVerdict, StabilityLimit, SweepResult, Verdict};
-use crate::metrics::RunSummary;
+use crate::metrics::Totals;
 use crate::report::fold;
 use crate::report::format::{self, chosen, counted};
 use crate::workload::{Metric, Objective, Statistic};
@@ -124,19 +124,23 @@ pub fn priced_point(result: &SweepResult) -> Option<(&Point, &'static str)> {
 /// `18 req/s`.
 #[must_use]
 pub fn load(value: f64, unit: &str) -> String {
+    let unit = if value == 1.0 && unit == "users" { "user" } else { unit };
     format!("{} {unit}", chosen(value))
 }
 
 /// How many requests were refused and why, a sentence for each reason; over whole runs.
 #[must_use]
 pub fn refusals(points: &[Point]) -> Vec<String> {
-    let sum =
-        |value: fn(&RunSummary) -> u64| points.iter().map(|point| fold::total(point, value)).sum::<u64>();
-    let reasons = [
-        (sum(|run| run.totals.rejected_too_long), "longer than max_model_len or the whole KV pool"),
-        (sum(|run| run.totals.rejected_queue_full), "the queue was full"),
-    ];
-    let refused = reasons.into_iter().filter(|(refused, _)| *refused > 0);
+    let sum = |value: fn(&Totals) -> u64| {
+        points.iter().map(|point| fold::total(point, |run| value(&run.totals))).sum::<u64>()
+    };
+    let all = Totals {
+        rejected_too_long: sum(|totals| totals.rejected_too_long),
+        rejected_over_budget: sum(|totals| totals.rejected_over_budget),
+        rejected_queue_full: sum(|totals| totals.rejected_queue_full),
+        ..Totals::default()
+    };
+    let refused = all.refusals().into_iter().filter(|(refused, _)| *refused > 0);
     refused.map(|(refused, why)| format!("{} refused: {why}", counted(refused, "request"))).collect()
 }
 

@@ -154,6 +154,13 @@ impl Document {
         }
     }
 
+    /// The folder that a path at `key` is relative to: the document's, or the current one for the command line.
+    #[must_use]
+    pub fn folder_of(&self, key: &str) -> &Path {
+        let source = self.node_at(key).and_then(|node| self.sources.get(node.span.source));
+        if source.is_some_and(|source| source.is_command_line) { Path::new("") } else { self.base() }
+    }
+
     fn node_at(&self, key: &str) -> Option<&Node> {
         key.split('.').try_fold(&self.root, |node, part| {
             node.entries().iter().find(|entry| entry.key == part).map(|entry| &entry.node)

@@ -257,7 +257,7 @@ pub(super) const ENGINES: &[&str] = &["vllm", "sglang", "tensorrt-llm", "synthet
 
 table! { engine, ENGINE, "engine":
     NAME = "name", Kind::Choice(ENGINES), Fallback::Text("vllm"), "the engine";
-    VERSION = "version", Kind::Text, Depends("the newest in the table"), "its version; brings that version's defaults";
+    VERSION = "version", Kind::Text, Depends("the newest in the table"), "its version; brings that version's defaults; auto: the newest in the table";
     TENSOR_PARALLEL_SIZE = "tensor_parallel_size", GPUS, Fallback::Integer(1), "GPUs that share every layer";
     PIPELINE_PARALLEL_SIZE = "pipeline_parallel_size", GPUS, Fallback::Integer(1), "vllm only: stages of layers, each of tensor_parallel_size GPUs";
     DATA_PARALLEL_SIZE = "data_parallel_size", GPUS, Fallback::Integer(1), "ranks that step together, each with scheduler, KV cache and attention of its own: vllm on tensor_parallel_size GPUs each, sglang within them";

@@ -16,6 +16,7 @@ mod problem;
 mod read;
 mod reader;
 mod serving;
+mod standing;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -211,6 +211,7 @@ pub fn sweep() -> SweepResult {
                 guaranteed: Some(18.0),
                 first_failing: Some(20.0),
                 estimate: Some(Estimate { mean: 19.34, half_width: Some(0.31) }),
+                doubt: None,
                 binding: Some("chat: TTFT p99 is 612 ms, the objective 500 ms".into()),
             }),
             stability_limit: Some(StabilityLimit {

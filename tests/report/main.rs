@@ -5,6 +5,7 @@ mod tables;
 
 use std::path::Path;
 
+use knee::experiment::Estimate;
 use knee::metrics::RunMode;
 use knee::report::rank::Ranked;
 use knee::report::table::{Look, MAX_WIDTH};
@@ -50,13 +51,31 @@ fn a_sweep_tells_the_three_numbers_apart() {
         "knee 16 req/s (Kneedle on TTFT p99 from 2 to 22 req/s",
         "unstable, +6.0 req/s",
         "seed 1",
-        "profile h100-sxm-vllm (calibrated); held-out error: on Qwen3-14B",
+        "profile h100-sxm-vllm (calibrated on qwen3-14b, not on llama-3.1-8b, under vllm 0.23); held-out error, not of \
+         llama-3.1-8b: on Qwen3-14B",
         // 18 req/s x 150 tokens x 3600 s = 9.72 M tokens for $2.50.
         // The relative half-width of the tokens per second is that of both figures.
         "9.7 ±0.1 M output tokens per GPU-hour at capacity; $0.257 ±0.003 per M output tokens ($2.50 per GPU-hour from",
     ] {
         assert!(text.contains(part), "`{part}` is missing in\n{text}");
     }
+}
+
+#[test]
+fn a_load_of_equality_beyond_one_that_fails_is_doubted_or_withheld() {
+    let said = |estimate: Option<Estimate>| {
+        let mut result = fixture::sweep();
+        let capacity = result.reading.as_mut().and_then(|reading| reading.capacity.as_mut()).unwrap();
+        (capacity.estimate, capacity.doubt) = (estimate, Some("beyond the first failing load"));
+        table::sweep(&result, &Ranked::default(), Look::default())
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let doubted = said(Some(Estimate { mean: 21.0, half_width: Some(2.0) }));
+    assert!(doubted.contains("met with equality at 21 ±2 req/s, beyond the first failing load"), "{doubted}");
+    let withheld = said(None);
+    assert!(withheld.contains("met with equality is withheld: beyond the first failing load"), "{withheld}");
 }
 
 #[test]
@@ -183,12 +202,14 @@ fn one_replication_claims_no_confidence_and_refusals_have_words() {
     let mut point = fixture::point(12.0, RunMode::Steady);
     point.runs.truncate(1);
     point.runs[0].totals.rejected_too_long = 43_712;
+    point.runs[0].totals.rejected_over_budget = 12;
     let text = table::run(&point, Look::default());
     assert!(text.contains("met in this run; one replication, no confidence claimed"), "{text}");
     assert!(
-        text.contains("43,712 requests refused: longer than max_model_len or the whole KV pool"),
+        text.contains("43,700 requests refused: longer than max_model_len or the whole KV pool"),
         "{text}"
     );
+    assert!(text.contains("12 requests refused: longer than max_num_batched_tokens, and not cut"), "{text}");
 }
 
 #[test]

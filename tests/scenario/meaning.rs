@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use knee::catalog::{Catalog, Dtype};
+use knee::catalog::{Catalog, Dtype, Standing};
 use knee::cost::Graphs;
 use knee::engine::{BatchWait, Batching, DataParallel, RankPolicy, RouterPolicy, SchedulingPolicy, Server};
+use knee::experiment::run_point;
 use knee::metrics::RunMode;
-use knee::scenario::{Document, RunLength, Warmup};
+use knee::scenario::{Document, Override, RunLength, Warmup};
 use knee::workload::{Arrivals, Distribution, Lengths, Metric, Statistic};
 
 use super::{MINIMAL, SYNTHETIC, refusal, scenario};
@@ -311,4 +312,95 @@ fn a_recorded_hour_is_replayed_whole() {
     assert_eq!(scenario.run.length, RunLength::Requests(19_366));
     // The class's own lengths are not used, and that is said.
     assert_eq!(scenario.warnings.len(), 2, "{:?}", scenario.warnings);
+}
+
+/// What a planner must know of step times: whether any part of them is estimated, and whose the error is.
+#[test]
+fn step_times_are_estimated_as_soon_as_a_part_of_them_is() {
+    let shipped = |name: &str, sets: &[(&str, &str)]| {
+        let sets: Vec<Override> = sets.iter().map(|(key, value)| Override::new(key, value)).collect();
+        let document = Document::load(name).unwrap().with_overrides(&sets).unwrap();
+        document.scenario(&Catalog::new(None)).unwrap().serving.unwrap()
+    };
+    for (name, set, parts) in [
+        ("chat-h100", ("seed", "1"), &[][..]),
+        ("chat-h100", ("engine.enforce_eager", "true"), &["steps without CUDA graphs"]),
+        ("pipeline", ("engine.tensor_parallel_size", "1"), &["pipeline stages"]),
+        ("speculative", ("seed", "1"), &["speculation"]),
+        ("dp-attention", ("seed", "1"), &["data-parallel ranks"]),
+    ] {
+        let serving = shipped(name, &[set]);
+        assert_eq!(serving.not_fitted(), parts, "{name}");
+        let expected = if parts.is_empty() { serving.profile.standing } else { Standing::Estimated };
+        assert_eq!(serving.standing(), expected, "{name}");
+    }
+    let own = [("model.name", "qwen3-14b"), ("model.weight_dtype", "bf16")];
+    let (other, own) = (shipped("chat-h100", &[]), shipped("chat-h100", &own));
+    assert_eq!(other.foundation(), "calibrated on qwen3-14b, not on llama-3.1-8b, under vllm 0.23");
+    assert_eq!(other.error_is_of().as_deref(), Some("of qwen3-14b, not of llama-3.1-8b"));
+    assert_eq!(
+        (own.foundation().as_str(), own.error_is_of()),
+        ("calibrated on qwen3-14b under vllm 0.23", None)
+    );
+    // Fitted on one model, scored on another; and never scored.
+    let rtx = shipped("chat-h100", &[("hardware.gpu", "rtx-pro-6000")]);
+    assert_eq!(rtx.foundation(), "calibrated on llama-3.1-8b under vllm 0.19");
+    assert_eq!(rtx.error_is_of().as_deref(), Some("of qwen3-32b, not of llama-3.1-8b"));
+    let unscored = shipped("chat-h100", &[("hardware.gpu", "rtx-4090"), ("engine.max_model_len", "auto")]);
+    assert_eq!(unscored.foundation(), "calibrated under vllm 0.19, never scored");
+}
+
+#[test]
+fn a_prompt_that_is_not_cut_names_the_budget_it_exceeds() {
+    let run = |sets: &[&str]| {
+        let own = ["engine.name=tensorrt-llm", "engine.max_num_batched_tokens=100", "engine.max_num_seqs=16"];
+        let load = ["run.requests=200", "run.replications=1", "arrivals.poisson.rate_per_s=5"];
+        let scenario = scenario(MINIMAL, &[&own[..], &load, sets].concat());
+        run_point(&scenario).unwrap().runs[0].totals
+    };
+    let long = "class=[{ input_tokens = 101, output_tokens = 10 }]";
+    let whole = run(&[long]);
+    assert_eq!((whole.rejected_over_budget, whole.completed), (whole.rejected_too_long, 0));
+    let why = whole.refusals()[1];
+    assert!(why.0 > 190, "{why:?}");
+    assert!(
+        why.1.contains("max_num_batched_tokens, and not cut without engine.enable_chunked_prefill"),
+        "{why:?}"
+    );
+    assert_eq!(run(&[long, "engine.enable_chunked_prefill=true"]).rejected_too_long, 0);
+    // A paused request would come back with its output.
+    let fits = "class=[{ input_tokens = 100, output_tokens = 10 }]";
+    assert_eq!(run(&[fits]).rejected_over_budget, 0);
+    assert!(run(&[fits, "engine.capacity_scheduler_policy=MAX_UTILIZATION"]).rejected_over_budget > 190);
+    let short = run(&["engine.max_model_len=100", long]);
+    assert!(short.rejected_too_long > 190 && short.rejected_over_budget == 0, "{short:?}");
+}
+
+#[test]
+fn auto_is_the_newest_version_whatever_the_engine() {
+    let of = |sets: &[&str]| scenario(MINIMAL, sets).serving.unwrap().engine.clone();
+    let newest = of(&["engine.name=tensorrt-llm"]).version;
+    let sets = ["engine.version=0.23", "engine.name=tensorrt-llm", "engine.version=auto"];
+    assert_eq!(of(&sets).version, newest);
+    let message = refusal(MINIMAL, &["engine.version=0.23", "engine.name=tensorrt-llm"]);
+    assert!(message.contains("engine.version = \"auto\" takes the newest"), "{message}");
+}
+
+#[test]
+fn waits_of_ranks_without_balance_are_warned_of() {
+    let ranks =
+        ["engine.name=tensorrt-llm", "engine.enable_attention_dp=true", "engine.tensor_parallel_size=8"];
+    let config = |table: &str| {
+        let set = format!("engine.attention_dp_config={table}");
+        let model = ["model.name=deepseek-v3", "hardware.gpu=h200-sxm"];
+        scenario(MINIMAL, &[&ranks[..], &model, &[&set]].concat()).warnings.join("; ")
+    };
+    let without = config("{ timeout_iters = 50, batching_wait_iters = 10 }");
+    for key in ["timeout_iters", "batching_wait_iters"] {
+        assert!(
+            without.contains(&format!("{key}` makes no rank wait without `enable_balance = true`")),
+            "{without}"
+        );
+    }
+    assert!(!config("{ enable_balance = true, timeout_iters = 50 }").contains("makes no rank wait"));
 }

@@ -549,3 +549,26 @@ fn speculation_that_the_model_or_the_version_does_not_have() {
     assert!(text.contains("vllm 0.13 does not take method = \"draft_model\""), "{text}");
     scenario(MINIMAL, &["model.name=qwen3-8b", draft, "engine.version=0.14"]);
 }
+
+/// Who names a profile does not want another in its place.
+#[test]
+fn a_named_profile_without_values_for_what_is_served() {
+    for (sets, wanted, instead) in [
+        (
+            &["hardware.profile=h100-sxm-vllm", "model.weight_dtype=int4"][..],
+            "profile `h100-sxm-vllm` has no values for int4 weights of dense models under vllm 0.23; it has: bf16 of all \
+             models, bf16 of dense models (vllm up to 0.13), fp8 of dense models",
+            "\"auto\" takes h100-sxm-vllm-estimated (estimated)",
+        ),
+        (
+            &["hardware.gpu=a100-80-sxm", "hardware.profile=a100-80-sxm-vllm"],
+            "no values for bf16 weights of dense models under vllm 0.23; it has: bf16 of dense models (vllm up to 0.13)",
+            "\"auto\" takes a100-80-sxm-vllm-estimated (estimated)",
+        ),
+    ] {
+        let message = refusal(MINIMAL, &[&["engine.version=0.23"][..], sets].concat());
+        assert!(message.contains(wanted) && message.contains(instead), "{message}");
+        assert!(message.contains("hardware.profile="), "{message}");
+    }
+    scenario(MINIMAL, &["hardware.profile=h100-sxm-vllm-estimated", "model.weight_dtype=int4"]);
+}

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use super::Page;
-use crate::catalog::{Catalog, CatalogError, Dtype, ModelKind, Profile, Weights};
+use crate::catalog::{AllReduce, Catalog, CatalogError, Dtype, ModelKind, Profile, Standing, Weights};
 use crate::report::format::number;
-use crate::report::provenance::standing;
 
 pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogError> {
     let profiles = of_name(catalog, name)?;
@@ -15,11 +14,17 @@ pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogE
             "{}: {} {} on {}",
             profile.name, profile.engine, profile.versions, profile.gpu
         ));
-        page.line("standing", standing(profile.standing));
+        page.line("standing", standing(&profile));
         if let Some(last) = &profile.until_version {
             page.line("versions", format!("up to {last}"));
         }
+        if !profile.fitted_models().is_empty() {
+            page.line("fitted on", profile.fitted_models().join(", "));
+        }
         page.line("held-out error", profile.held_out_error.as_deref().unwrap_or("never scored"));
+        if profile.scored_models() != profile.fitted_models() {
+            page.line("", format!("scored on {}", profile.scored_models().join(", ")));
+        }
         for values in &profile.values {
             let text = format!(
                 "compute {} (half of it at {} tokens), weights {}, KV {} (fp8 {}), attention {} of the peaks; {} us per \
@@ -34,7 +39,7 @@ pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogE
                 number(values.prefill_launch_per_layer_s * 1e6),
                 number(values.per_sequence_s * 1e6),
                 number(values.front_end_s * 1e3),
-                standing(values.standing)
+                values.standing.name()
             );
             page.line(values.weight_dtype.name(), text);
             if let Some(kind) = values.models {
@@ -59,6 +64,10 @@ pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogE
                     format!("compute falls by up to {lost} % under sustained load (power-limited clock)"),
                 );
             }
+            for AllReduce { gpus, startup_s, bus_bytes_per_s } in &values.all_reduce {
+                let (startup, bus) = (number(startup_s * 1e6), number(bus_bytes_per_s / 1e9));
+                page.line("all-reduce", format!("{gpus} GPUs: {startup} us + {bus} GB/s"));
+            }
             if !values.note.is_empty() {
                 page.line("", &values.note);
             }
@@ -67,6 +76,12 @@ pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogE
         pages.push(page.text());
     }
     Ok(pages.join("\n"))
+}
+
+/// A fit whose error nobody knows is told from one that was scored.
+fn standing(profile: &Profile) -> String {
+    let never = profile.standing != Standing::Estimated && !profile.is_scored();
+    format!("{}{}", profile.standing.name(), if never { ", never scored" } else { "" })
 }
 
 /// The profile's entries, one for each weight dtype it was fitted for. The catalog hands a profile out only for a

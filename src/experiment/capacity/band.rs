@@ -5,15 +5,18 @@
 
 use super::search::{Effort, Search};
 use super::{CapacityError, LoadAxis, estimate_of};
+use crate::catalog::Profile;
 use crate::engine::Server;
 use crate::experiment::sweep::Progress;
 use crate::scenario::Scenario;
 
 /// The estimate with every step longer and shorter by the profile's error.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Band {
     /// The error as a fraction.
     pub error: f64,
+    /// Whose error it is, where not that of what is simulated.
+    pub error_is_of: Option<String>,
     /// The estimate with steps longer by it, and shorter.
     pub low: f64,
     pub high: f64,
@@ -34,13 +37,21 @@ pub(super) fn band(
         return Ok((None, None));
     };
     let profile = &serving.profile;
-    let Some(error) = profile.largest_held_out_error() else {
-        let note = format!(
-            "no band from calibration: profile {} was never scored on measurements it had not seen, so how \
-             far the answer is off is not known",
-            profile.name
-        );
-        return Ok((None, Some(note)));
+    let error = match profile.largest_held_out_error() {
+        Some(error) if error < 1.0 => error,
+        Some(error) => {
+            let note = format!(
+                "no band from calibration: profile {} was off by {:.0} % on measurements it had not seen{}",
+                profile.name,
+                error * 100.0,
+                serving.error_is_of().map_or(String::new(), |of| format!(" ({of})"))
+            );
+            return Ok((None, Some(note)));
+        }
+        None => {
+            let note = format!("no band from calibration: {}", unknown_error(profile));
+            return Ok((None, Some(note)));
+        }
     };
     let estimate_with = |factor: f64| -> Result<Option<f64>, CapacityError> {
         let scaled = |load: f64| at(load).map(|scenario| with_steps_scaled(scenario, factor));
@@ -52,7 +63,8 @@ pub(super) fn band(
     Ok(match (low, high) {
         // Both are searched with noise of their own; where it is larger than the error, the estimate is an end.
         (Some(low), Some(high)) => {
-            (Some(Band { error, low: low.min(estimate), high: high.max(estimate) }), None)
+            let (low, high) = (low.min(estimate), high.max(estimate));
+            (Some(Band { error, error_is_of: serving.error_is_of(), low, high }), None)
         }
         _ => {
             let note = format!(
@@ -63,6 +75,16 @@ pub(super) fn band(
             (None, Some(note))
         }
     })
+}
+
+/// Why nobody knows how far `profile` is off.
+pub(in crate::experiment) fn unknown_error(profile: &Profile) -> String {
+    let why = if profile.is_scored() {
+        "has its held-out error in words only"
+    } else {
+        "was never scored on measurements it had not seen"
+    };
+    format!("profile {} {why}, so how far the answer is off is not known", profile.name)
 }
 
 /// `scenario` with every step so many times as long.

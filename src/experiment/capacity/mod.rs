@@ -14,6 +14,7 @@ mod tune;
 
 use crate::catalog::Catalog;
 use crate::engine::EngineError;
+use crate::experiment::estimate::outside;
 use crate::experiment::point::Point;
 use crate::experiment::sweep::Progress;
 use crate::experiment::{Estimate, SloVerdict, binding};
@@ -21,7 +22,7 @@ use crate::scenario::{Document, RunLength, Scenario, ScenarioErrors};
 
 pub use axis::LoadAxis;
 pub use band::Band;
-pub(super) use band::with_steps_scaled;
+pub(super) use band::{unknown_error, with_steps_scaled};
 pub use crossing::{Crossing, paired};
 pub use levers::{Lever, LeverOutcome};
 pub use search::{Effort, Found};
@@ -97,7 +98,13 @@ pub fn capacity(
     let found = Search::new(&axis, &at, effort, base.run.replications, progress).run(None, true)?;
     let mut notes = found.notes.clone();
     notes.extend(lengthened(document, &base, &found));
-    let (estimate, objective) = estimate_of(&found, &axis);
+    let (mut estimate, objective) = estimate_of(&found, &axis);
+    let doubt = estimate.and_then(|estimate| outside(&estimate, found.guaranteed, found.first_failing));
+    if let Some((why, is_all)) = doubt {
+        let end = if is_all { ", so it is withheld" } else { "" };
+        notes.push(format!("the load at which the objectives are met with equality comes out {why}{end}"));
+        estimate = estimate.filter(|_| !is_all);
+    }
     let failing = found.first_failing.and_then(|load| point_at(&found.points, load));
     let binding = failing.map(|point| match &point.slo {
         SloVerdict::Missed { binding } | SloVerdict::Unclear { binding } => binding.clone(),

@@ -1,7 +1,9 @@
 //! Every configuration that is tried, and why those that cannot be are not.
 
+use std::path::Path;
+
 use super::{Basis, PlanError, PlanRequest};
-use crate::catalog::{Catalog, Price};
+use crate::catalog::{Catalog, Dtype, Price};
 use crate::scenario::{Override, Scenario};
 
 /// Tensor parallel sizes that are tried where none are named: those of a host of eight GPUs, also where
@@ -57,23 +59,45 @@ pub(super) fn enumerate(request: &PlanRequest, catalog: &Catalog, basis: &Basis)
         named => named,
     };
     let settings = product(&request.vary);
-    let mut candidates = Vec::new();
+    let mut candidates: Vec<Candidate> = Vec::new();
     for model in &basis.models {
+        let own_dtype = published_dtype(model, catalog, basis);
         for gpu in &gpus {
             for &tensor_parallel_size in sizes {
                 for weight_dtype in &dtypes {
                     candidates.extend(settings.iter().map(|settings| Candidate {
                         model: model.clone(),
-                        gpu: gpu.clone(),
+                        gpu: gpu.to_lowercase(),
                         tensor_parallel_size,
-                        weight_dtype: weight_dtype.clone(),
+                        weight_dtype: weight_dtype.clone().or(own_dtype.map(|dtype| dtype.name().to_owned())),
                         settings: settings.clone(),
                     }));
                 }
             }
         }
     }
+    // What is asked for twice is one candidate.
+    let mut seen = Vec::new();
+    candidates.retain(|candidate| {
+        let is_new = !seen.contains(candidate);
+        if is_new {
+            seen.push(candidate.clone());
+        }
+        is_new
+    });
     candidates
+}
+
+/// The dtype of a model that stands in for the scenario's, where its published weights are smaller than the scenario's
+/// dtype: nobody serves them larger than they are.
+pub(super) fn published_dtype(model: &str, catalog: &Catalog, basis: &Basis) -> Option<Dtype> {
+    let asked = basis.document.text_at("model.weight_dtype").and_then(Dtype::parse)?;
+    if basis.document.text_at("model.name") == Some(model) {
+        return None;
+    }
+    let (found, variant) = catalog.model(model, Path::new("")).ok()?;
+    let own = variant.unwrap_or(found.native_weight_dtype);
+    (own.bits_per_weight() < asked.bits_per_weight()).then_some(own)
 }
 
 /// Every combination of the values of the varied keys, the last fastest.
@@ -95,14 +119,15 @@ pub(super) fn resolve(
     basis: &Basis,
 ) -> Result<Result<Runnable, Misfit>, PlanError> {
     let text = |value: &str| toml::Value::String(value.to_owned()).to_string();
-    let own_gpu = basis.document.text_at("hardware.gpu").is_some_and(|gpu| gpu == candidate.gpu);
+    let own_gpu =
+        basis.document.text_at("hardware.gpu").is_some_and(|gpu| gpu.eq_ignore_ascii_case(&candidate.gpu));
     let mut changes = vec![
         Override::new("model.name", &text(&candidate.model)),
         Override::new("hardware.gpu", &text(&candidate.gpu)),
         Override::new("engine.tensor_parallel_size", &candidate.tensor_parallel_size.to_string()),
         Override::new("deployment.replicas", "1"),
     ];
-    if !own_gpu {
+    if basis.profile_gpu.as_ref().is_some_and(|gpu| !gpu.eq_ignore_ascii_case(&candidate.gpu)) {
         // A profile is one GPU's.
         changes.push(Override::new("hardware.profile", "\"auto\""));
     }

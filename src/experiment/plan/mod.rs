@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::capacity::with_steps_scaled;
+use super::capacity::{unknown_error, with_steps_scaled};
 use super::sweep::Progress;
 use crate::catalog::{Catalog, CatalogError, Dtype, Standing};
 use crate::engine::EngineError;
@@ -110,6 +110,8 @@ pub struct Plan {
     pub other_lengths: Vec<OtherLengths>,
     /// The cheapest row of each model with longer and shorter steps, where its profile's error is known.
     pub profile_errors: Vec<ProfileError>,
+    /// What of the scenario does not hold for every candidate.
+    pub notes: Vec<String>,
 }
 
 /// A candidate and what it came to.
@@ -160,8 +162,10 @@ pub struct OtherLengths {
 #[derive(Clone, Debug)]
 pub struct ProfileError {
     pub candidate: Candidate,
-    /// The profile's largest held-out error as a fraction; `None` if it was never scored.
+    /// The profile's largest held-out error as a fraction; `None` if none is on record.
     pub error: Option<f64>,
+    /// Whose error it is, where not that of what is simulated; of no error, why not.
+    pub error_is_of: Option<String>,
     pub gpus: u32,
     /// GPUs if every step is longer, and shorter, by the error; `None` where no fleet meets the objectives.
     pub gpus_if_longer: Option<u32>,
@@ -190,11 +194,10 @@ impl Row {
         self.outcome.gpus()
     }
 
-    /// Whether its step times are estimated, not fitted to measurements.
+    /// Whether its step times are estimated, in whole or in part, not fitted to measurements.
     #[must_use]
     pub fn is_estimated(&self) -> bool {
-        let profile = self.scenario.serving.as_ref().map(|serving| serving.profile.standing);
-        profile == Some(Standing::Estimated)
+        self.scenario.serving.as_ref().is_some_and(|serving| serving.standing() == Standing::Estimated)
     }
 
     /// What the fleet costs in an hour.
@@ -235,12 +238,14 @@ struct Basis {
     models: Vec<String>,
     /// Whether no GPU stands in the scenario, so that its price holds for every one.
     gpu_is_implied: bool,
+    /// The GPU of the profile that the scenario names, if it names one.
+    profile_gpu: Option<String>,
 }
 
 impl Basis {
     /// The scenario, or none, with what it lacks from the template, whose lengths are scaled; whether any
     /// of the template was used.
-    fn new(request: &PlanRequest, scale: f64) -> Result<(Self, bool), ScenarioErrors> {
+    fn new(request: &PlanRequest, catalog: &Catalog, scale: f64) -> Result<(Self, bool), PlanError> {
         let mut changes: Vec<(String, String)> = Vec::new();
         let document = request.document.clone();
         if document.text().is_empty() {
@@ -262,11 +267,41 @@ impl Basis {
             changes.push(("deployment.router".to_owned(), "\"least_outstanding\"".to_owned()));
         }
         let own_model = document.text_at("model.name").unwrap_or(USUAL_MODEL).to_owned();
-        let models = if request.models.is_empty() { vec![own_model] } else { request.models.clone() };
+        let mut models: Vec<String> = Vec::new();
+        let asked = if request.models.is_empty() { vec![own_model] } else { request.models.clone() };
+        for model in asked {
+            if !models.contains(&model) {
+                models.push(model);
+            }
+        }
         let gpu_is_implied = document.text_at("hardware.gpu").is_none();
+        let profile_gpu = match document.text_at("hardware.profile") {
+            Some(name) => catalog.gpu_of_profile(name, document.folder_of("hardware.profile"))?,
+            None => None,
+        };
         let changes: Vec<Override> = changes.iter().map(|(key, value)| Override::new(key, value)).collect();
         let document = document.with_overrides(&changes)?;
-        Ok((Self { document, models, gpu_is_implied }, lengths_missing))
+        Ok((Self { document, models, gpu_is_implied, profile_gpu }, lengths_missing))
+    }
+
+    /// What of the scenario does not hold for all candidates.
+    fn notes(&self, request: &PlanRequest, catalog: &Catalog, candidates: &[Candidate]) -> Vec<String> {
+        let mut notes = Vec::new();
+        let profile = self.profile_gpu.as_ref().zip(self.document.text_at("hardware.profile"));
+        if let Some((gpu, name)) = profile
+            && candidates.iter().any(|candidate| !candidate.gpu.eq_ignore_ascii_case(gpu))
+        {
+            notes.push(format!("hardware.profile = {name:?} is of {gpu}; the other GPUs take \"auto\""));
+        }
+        let dtype = self.document.text_at("model.weight_dtype").filter(|_| request.weight_dtypes.is_empty());
+        for model in &self.models {
+            let own = candidates::published_dtype(model, catalog, self);
+            notes.extend(dtype.zip(own).map(|(asked, own)| {
+                let own = own.name();
+                format!("{model} is planned in {own}, as it is published, not in the scenario's {asked} (--dtype {asked} does)")
+            }));
+        }
+        notes
     }
 }
 
@@ -280,8 +315,9 @@ pub fn plan(request: &PlanRequest, catalog: &Catalog, progress: &dyn Progress) -
         return Err(PlanError::Synthetic);
     }
     check_names(request, catalog)?;
-    let (basis, from_template) = Basis::new(request, 1.0)?;
+    let (basis, from_template) = Basis::new(request, catalog, 1.0)?;
     let candidates = candidates::enumerate(request, catalog, &basis);
+    let notes = basis.notes(request, catalog, &candidates);
     let (mut runnable, mut misfits) = (Vec::new(), Vec::new());
     for candidate in candidates {
         match candidates::resolve(candidate, catalog, &basis)? {
@@ -323,6 +359,7 @@ pub fn plan(request: &PlanRequest, catalog: &Catalog, progress: &dyn Progress) -
         misfits,
         other_lengths,
         profile_errors,
+        notes,
     })
 }
 
@@ -423,19 +460,25 @@ fn profile_errors(
     cheapest(rows)
         .into_par_iter()
         .map(|row| {
-            let profile = row.scenario.serving.as_ref().map(|serving| &serving.profile);
-            let error = profile.and_then(|profile| profile.largest_held_out_error());
+            let serving = row.scenario.serving.as_deref();
+            let error = serving.and_then(|serving| serving.profile.largest_held_out_error());
             let sized = |factor: f64| {
                 let scaled = with_steps_scaled(row.scenario.clone(), factor);
                 outcome(request, demand, &scaled).map(|outcome| outcome.gpus())
             };
             let (longer, shorter) = match error {
-                Some(error) => rayon::join(|| sized(1.0 + error), || sized(1.0 - error)),
+                Some(error) if error < 1.0 => rayon::join(|| sized(1.0 + error), || sized(1.0 - error)),
+                // Nothing is shorter by all of its length.
+                Some(error) => (sized(1.0 + error), Ok(None)),
                 None => (Ok(None), Ok(None)),
             };
             Ok(ProfileError {
                 candidate: row.candidate.clone(),
                 error,
+                error_is_of: serving.and_then(|serving| match error {
+                    Some(_) => serving.error_is_of(),
+                    None => Some(unknown_error(&serving.profile)),
+                }),
                 gpus: row.gpus().unwrap_or_default(),
                 gpus_if_longer: longer?,
                 gpus_if_shorter: shorter?,
@@ -456,7 +499,7 @@ fn other_lengths(
     tasks
         .into_par_iter()
         .map(|(row, scale)| {
-            let (basis, _) = Basis::new(request, scale)?;
+            let (basis, _) = Basis::new(request, catalog, scale)?;
             let other_gpus = match candidates::resolve(row.candidate.clone(), catalog, &basis)? {
                 Ok(one) => outcome(request, demand, &one.scenario)?.gpus(),
                 Err(_) => None,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::demand::{Demand, Rates};
 use crate::engine::EngineError;
-use crate::experiment::objective::{SloVerdict, judge, margins};
+use crate::experiment::objective::{SloVerdict, judge, margins, most_refused_for};
 use crate::experiment::replicate::replicate;
 use crate::experiment::stability::judge_by_saturation;
 use crate::experiment::{Estimate, Point, Verdict, run_point, saturate};
@@ -97,8 +97,8 @@ pub(super) fn size(
         return Ok(Sizing::Never(Unmet { reason, times_limit: worst.map(|worst| worst.ratio.mean) }));
     }
     let Some(e2e_s) = mean_e2e_s(&alone) else {
-        let reason = "every request is refused: longer than the model or the KV cache allows";
-        return Ok(Sizing::Never(reason.into()));
+        let why = most_refused_for(&alone.runs).unwrap_or("none completes");
+        return Ok(Sizing::Never(format!("every request is refused: {why}").into()));
     };
     let Some(saturation) = saturate(&saturated(one))? else {
         return Ok(Sizing::Never("nothing completes when the replica is saturated".into()));
@@ -129,11 +129,11 @@ impl Search<'_> {
         if lower <= 0.0 {
             return Ok(Sizing::Never("its saturated throughput is too uncertain to size by".into()));
         }
-        // `as` saturates.
-        let first = ((self.rates.peak_per_s / lower) as u32).saturating_add(1);
-        if first > self.most {
+        let first = (self.rates.peak_per_s / lower).floor() + 1.0;
+        if first > f64::from(self.most) {
             return Ok(self.beyond(first));
         }
+        let first = first as u32;
         let (mut failing, mut failed) = (first - 1, None);
         let (mut step, mut count) = (1, first);
         let mut passing = loop {
@@ -142,7 +142,7 @@ impl Search<'_> {
                 Err(reason) => (failing, failed) = (count, Some(reason)),
             }
             if count >= self.most {
-                return Ok(self.beyond(count.saturating_add(1)));
+                return Ok(self.beyond(f64::from(count) + 1.0));
             }
             count = count.saturating_add(step).min(self.most);
             step *= 2;
@@ -167,8 +167,14 @@ impl Search<'_> {
         })))
     }
 
-    fn beyond(&self, count: u32) -> Sizing {
-        let gpus = u64::from(count) * u64::from(self.one.gpus);
+    fn beyond(&self, replicas: f64) -> Sizing {
+        let gpus = replicas * f64::from(self.one.gpus);
+        // A count of as many digits as anybody has GPUs.
+        let gpus = match gpus {
+            few if few < 1e9 => few.to_string(),
+            many if many.is_finite() => format!("{many:.1e}"),
+            _ => "an endless number of".to_owned(),
+        };
         Sizing::Never(format!("needs at least {gpus} GPUs, more than the limit").into())
     }
 

@@ -5,7 +5,6 @@ use crate::cost::{Graphs, StepShape, StepTerms};
 use crate::engine::{DataParallel, LlmServer, RankPolicy, Server};
 use crate::experiment::Point;
 use crate::report::format::{count, latency, number};
-use crate::report::provenance;
 use crate::report::table::{Columns, MAX_WIDTH, wrapped};
 use crate::scenario::{Scenario, Serving};
 use crate::units::{SimSpan, Tokens};
@@ -268,6 +267,15 @@ pub(super) fn notes(server: &LlmServer, serving: &Serving) -> Vec<String> {
     )];
     lines.extend(graphs(server, serving));
     if let Some(values) = values {
+        if values.prefill_launch_per_layer_s > 0.0 {
+            let layers = serving.model.layer_count();
+            lines.extend(wrapped(&format!(
+                "A step with prompt tokens takes at least {}: the host launches it, {} us for each of {layers} layers \
+                 (prefill_launch_per_layer_us).",
+                latency(values.prefill_launch_per_layer_s * f64::from(layers)),
+                number(values.prefill_launch_per_layer_s * 1e6),
+            ), MAX_WIDTH));
+        }
         if values.throttle > 0.0 {
             let lost = number(values.throttle * 100.0);
             lines.extend(wrapped(&format!(
@@ -277,7 +285,7 @@ pub(super) fn notes(server: &LlmServer, serving: &Serving) -> Vec<String> {
         }
         lines.extend(wrapped(&format!(
             "Efficiencies ({}): compute {}, weights {}, KV {}, attention {} of the datasheet's peaks; {}.",
-            provenance::standing(values.standing),
+            serving.foundation(),
             number(values.compute),
             number(values.memory),
             number(values.kv_memory),

@@ -41,6 +41,8 @@ struct CapacityFile {
 #[derive(Serialize)]
 struct BandBody {
     error: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_is_of: Option<String>,
     low: f64,
     high: f64,
 }
@@ -95,7 +97,12 @@ pub fn capacity(capacity: &Capacity) -> Result<String, serde_json::Error> {
         guaranteed: capacity.guaranteed,
         first_failing: capacity.first_failing,
         estimate: capacity.estimate.as_ref().map(Interval::from),
-        band: capacity.band.map(|band| BandBody { error: band.error, low: band.low, high: band.high }),
+        band: capacity.band.as_ref().map(|band| BandBody {
+            error: band.error,
+            error_is_of: band.error_is_of.clone(),
+            low: band.low,
+            high: band.high,
+        }),
         binding: capacity.binding.clone(),
         resource: capacity.resource.clone(),
         saturated_per_s: capacity.saturated_per_s.as_ref().map(Interval::from),

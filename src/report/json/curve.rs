@@ -40,6 +40,9 @@ struct CapacityBody {
     first_failing: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate: Option<Interval>,
+    /// Where the estimate came out, if not between the two above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doubt: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     binding: Option<String>,
 }
@@ -110,6 +113,7 @@ fn body(reading: &CurveReading, cost: Option<CostBody>) -> ReadingBody {
             guaranteed: capacity.guaranteed,
             first_failing: capacity.first_failing,
             estimate: capacity.estimate.as_ref().map(Interval::from),
+            doubt: capacity.doubt,
             binding: capacity.binding.clone(),
         }),
         stability_limit: reading.stability_limit.as_ref().map(|limit| StabilityBody {

@@ -51,7 +51,7 @@ struct Subject {
     #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<Price>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    left_out: Option<&'static str>,
+    left_out: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -60,8 +60,15 @@ struct Subject {
 struct ProfileNote {
     name: String,
     standing: &'static str,
+    /// Of the engine, that it was fitted on.
+    versions: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fitted_models: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     held_out_error: Option<String>,
+    /// Models that the error is of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    scored_models: Vec<String>,
 }
 
 fn subject(base: &Scenario, scenarios: &[&Scenario]) -> Subject {
@@ -72,8 +79,11 @@ fn subject(base: &Scenario, scenarios: &[&Scenario]) -> Subject {
         let profile = &scenario.serving.as_ref()?.profile;
         Some(ProfileNote {
             name: profile.name.clone(),
-            standing: provenance::standing(profile.standing),
+            standing: profile.standing.name(),
+            versions: profile.versions.clone(),
+            fitted_models: profile.fitted_models().to_vec(),
             held_out_error: profile.held_out_error.clone(),
+            scored_models: profile.scored_models().to_vec(),
         })
     };
     Subject {

@@ -43,6 +43,8 @@ struct Totals {
     admitted: u64,
     completed: u64,
     rejected_too_long: u64,
+    /// Of these.
+    rejected_over_budget: u64,
     rejected_queue_full: u64,
     in_flight_at_end: u64,
     preemptions: u64,
@@ -161,6 +163,7 @@ fn totals(point: &Point) -> Totals {
         admitted: fold::total(point, |run| run.totals.admitted),
         completed: fold::total(point, |run| run.totals.completed),
         rejected_too_long: fold::total(point, |run| run.totals.rejected_too_long),
+        rejected_over_budget: fold::total(point, |run| run.totals.rejected_over_budget),
         rejected_queue_full: fold::total(point, |run| run.totals.rejected_queue_full),
         in_flight_at_end: fold::total(point, |run| run.totals.in_flight_at_end),
         preemptions: fold::total(point, |run| run.totals.preemptions),

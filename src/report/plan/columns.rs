@@ -62,6 +62,7 @@ fn of_row(plan: &Plan, row: &Row) -> Vec<Column> {
         ("reason", json!(reason)),
         ("profile", json!(row.scenario.serving.as_ref().map(|serving| &serving.profile.name))),
         ("profile_standing", json!(words::standing(row))),
+        ("profile_rests_on", json!(row.scenario.serving.as_ref().map(|serving| serving.foundation()))),
         ("pareto", json!(row.pareto)),
         ("replicas", json!(fleet_replicas)),
         ("gpus", json!(row.gpus())),

@@ -26,6 +26,7 @@ pub fn json(plan: &Plan) -> Result<String, serde_json::Error> {
         "peak_factor": plan.peak_factor,
         "job": plan.job.map(|job| json!({ "requests": job.requests, "window_h": job.window_h })),
         "api_usd_per_million_tokens": plan.api_usd_per_million_tokens,
+        "notes": (!plan.notes.is_empty()).then_some(&plan.notes),
         "candidates": candidates,
         "prices": plan.rows.iter().filter_map(|row| {
             let listed = row.price.as_ref()?.listed.as_ref()?;
@@ -56,6 +57,7 @@ fn profile_error(of: &ProfileError) -> Value {
         "gpu": of.candidate.gpu,
         "tensor_parallel_size": of.candidate.tensor_parallel_size,
         "error": of.error,
+        "error_is_of": of.error.and(of.error_is_of.as_ref()),
         "gpus": of.gpus,
         "gpus_if_longer": of.gpus_if_longer,
         "gpus_if_shorter": of.gpus_if_shorter,

@@ -56,6 +56,10 @@ fn of_model(plan: &Plan, rows: &[&Row], look: Look) -> Vec<String> {
         }
     }
     lines.extend(founded(&sized).into_iter().flat_map(|text| labelled("best founded", &text)));
+    let sized: Vec<&Row> = sized.into_iter().copied().collect();
+    for (position, text) in words::profiles(&sized).iter().enumerate() {
+        lines.extend(labelled(if position == 0 { "profiles" } else { "" }, text));
+    }
     lines.extend(unmet(rows));
     lines
 }
@@ -175,6 +179,9 @@ fn footnotes(plan: &Plan, today: Option<(u32, u32)>) -> Vec<String> {
         let label = if position == 0 { "profile error" } else { "" };
         lines.extend(labelled(label, &words::profile_error(of)));
     }
+    for note in &plan.notes {
+        lines.extend(labelled("note", note));
+    }
     for (position, text) in misfits(&plan.misfits).iter().enumerate() {
         lines.extend(labelled(if position == 0 { "do not fit" } else { "" }, text));
     }
@@ -203,7 +210,9 @@ const N_PLUS_ONE: &str = "with one replica more than needed, the objectives hold
 restart takes: modelled as the rest carrying the whole peak. Requests in flight at the loss and their retries are not \
 modelled";
 const COLUMNS: &str = "* no configuration of this model is both cheaper and faster; headroom: how far the peak may grow \
-before the fleet saturates (objectives fail earlier); each $/M carries the whole cost at the mean rate, objectives met (plan.csv has that of a million input tokens too); profile: what its step times rest on";
+before the fleet saturates (objectives fail earlier); each $/M carries the whole cost at the mean rate, objectives met (plan.csv has that of a million input tokens too); profile: what its step times rest on (estimated \
+also where ranks, stages, speculation or steps without graphs are: nobody fitted those; never scored: calibrated, with \
+an error that is not known)";
 const STATISTICS: &str = "5 replications a fleet, 15 where a bound does not hold at first; a fleet counts only if the \
 95 % bound of every objective holds and the rate is below the lower bound of its saturated throughput";
 const JOB_STATISTICS: &str = "5 replications of a saturated replica; fleets are sized by the 95 % lower bound of its \

@@ -1,11 +1,12 @@
 //! What a plan says in sentences.
 
 use super::View;
+use crate::catalog::Standing;
 use crate::experiment::plan::{
     Candidate, Demand, Economics, JobFleet, OtherLengths, Plan, PlanPrice, ProfileError, Row,
 };
 use crate::report::format::{chosen, count, counted, number, percent};
-use crate::report::{money, provenance};
+use crate::report::{money, reading};
 
 /// `h100-sxm x2 fp8 max_num_seqs=256`.
 pub(crate) fn configuration(row: &Row) -> String {
@@ -28,7 +29,37 @@ pub(crate) fn configuration(row: &Row) -> String {
 
 /// How well founded the step times are that a row rests on.
 pub(super) fn standing(row: &Row) -> &'static str {
-    row.scenario.serving.as_ref().map_or("", |serving| provenance::standing(serving.profile.standing))
+    row.scenario.serving.as_ref().map_or("", |serving| match serving.standing() {
+        Standing::Calibrated if !serving.profile.is_scored() => "never scored",
+        standing => standing.name(),
+    })
+}
+
+/// What the table cannot say of the profiles behind it: that fitted and estimated step times are ranked together, and
+/// which were fitted on another model.
+pub(super) fn profiles(rows: &[&Row]) -> Vec<String> {
+    let mut texts = Vec::new();
+    let has = |estimated: bool| rows.iter().any(|row| row.is_estimated() == estimated);
+    if has(true) && has(false) {
+        texts.push(
+            "calibrated and estimated step times are ranked together, and the errors of neither are in the bounds"
+                .to_owned(),
+        );
+    }
+    let mut elsewhere: Vec<(String, Vec<String>)> = Vec::new();
+    for row in rows {
+        let Some(serving) = row.scenario.serving.as_ref() else { continue };
+        if !serving.profile.is_fitted_elsewhere(&serving.model.name) {
+            continue;
+        }
+        let (name, text) = (configuration(row), serving.foundation());
+        match elsewhere.iter_mut().find(|(other, _)| *other == text) {
+            Some((_, names)) => names.push(name),
+            None => elsewhere.push((text, vec![name])),
+        }
+    }
+    texts.extend(elsewhere.into_iter().map(|(text, names)| format!("{}: {text}", names.join(", "))));
+    texts
 }
 
 /// The demand as it was stated, with what it was converted to.
@@ -41,9 +72,10 @@ pub(super) fn demand(plan: &Plan) -> String {
         (None, Some(demand)) => match demand {
             Demand::RatePerS(rate) => format!("{} req/s", chosen(rate)),
             Demand::Users { users, think_time_s } => format!(
-                "{} users who think {} s between answer and next request: at most {} req/s, less the time that \
+                "{} who think{} {} s between answer and next request: at most {} req/s, less the time that \
                  answers take",
-                chosen(users),
+                reading::load(users, "users"),
+                if users == 1.0 { "s" } else { "" },
                 chosen(think_time_s),
                 number(users / think_time_s.max(f64::MIN_POSITIVE))
             ),
@@ -167,14 +199,21 @@ pub(super) fn profile_error(of: &ProfileError) -> String {
     let Candidate { model, gpu, tensor_parallel_size, .. } = &of.candidate;
     let name = format!("{model} on {gpu} x{tensor_parallel_size}");
     let Some(error) = of.error else {
-        return format!(
-            "{name}: its profile was never scored on measurements it had not seen: how far is not known"
-        );
+        return format!("{name}: {}", of.error_is_of.as_deref().unwrap_or("not known"));
     };
+    let whose = of.error_is_of.as_ref().map_or(String::new(), |of| format!(", {of}"));
     let gpus = |gpus: Option<u32>| gpus.map_or("no fleet".to_owned(), |gpus| counted(u64::from(gpus), "GPU"));
+    if error >= 1.0 {
+        return format!(
+            "{name}: {} if steps are {} % longer (the largest held-out error of its profile{whose}); {} as it is",
+            gpus(of.gpus_if_longer),
+            percent(error),
+            count(u64::from(of.gpus))
+        );
+    }
     format!(
         "{name}: {} if steps are {} % shorter, {} if they are as much longer (the largest held-out error of its \
-         profile); {} as it is",
+         profile{whose}); {} as it is",
         gpus(of.gpus_if_shorter),
         percent(error),
         gpus(of.gpus_if_longer),

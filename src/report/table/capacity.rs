@@ -110,10 +110,11 @@ fn answers(capacity: &Capacity) -> Vec<(&'static str, String)> {
     }
     if let Some(band) = &capacity.band {
         let text = format!(
-            "{} to {} {unit} if every step takes {:.1} % longer or shorter (the profile's largest held-out error)",
+            "{} to {} {unit} if every step takes {:.1} % longer or shorter (the profile's largest held-out error{})",
             number(band.low),
             number(band.high),
-            band.error * 100.0
+            band.error * 100.0,
+            band.error_is_of.as_ref().map_or(String::new(), |of| format!(", {of}"))
         );
         answers.push(("profile band", text));
     }

@@ -128,7 +128,7 @@ pub(crate) fn headline(scenarios: &[&Scenario], load: &str, look: Look) -> Vec<S
     }
     let mut parts = vec![load.to_owned()];
     parts.extend(provenance::profiles_of(scenarios));
-    parts.extend(provenance::left_out(scenarios).map(str::to_owned));
+    parts.extend(provenance::left_out(scenarios));
     lines.extend(wrapped(&parts.join("; "), MAX_WIDTH));
     lines
 }

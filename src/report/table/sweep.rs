@@ -181,15 +181,22 @@ fn capacity(reading: &CurveReading) -> String {
             format!("at least {}: every load of the sweep passes", reading::load(held, unit))
         }
         (None, Some(failing)) => {
-            format!("below the sweep: {} fails already", reading::load(failing, unit))
+            format!(
+                "none shown: no load of the sweep passes with its bound, {} fails",
+                reading::load(failing, unit)
+            )
         }
         (None, None) => "undecided".to_owned(),
     };
-    match &capacity.estimate {
-        Some(estimate) => {
-            format!("{bracket}; objectives met with equality at {} {unit}", interval(estimate))
+    match (&capacity.estimate, capacity.doubt) {
+        (Some(estimate), doubt) => {
+            let doubt = doubt.map_or(String::new(), |why| format!(", {why}"));
+            format!("{bracket}; objectives met with equality at {} {unit}{doubt}", interval(estimate))
         }
-        None => bracket,
+        (None, Some(why)) => {
+            format!("{bracket}; where the objectives are met with equality is withheld: {why}")
+        }
+        (None, None) => bracket,
     }
 }
 

@@ -131,6 +131,14 @@ fn balance<'d>(reader: &mut Reader<'d>, engine: &Section<'d>) -> Option<PromptBa
     let is_on = reader.boolean(&section, &attention_dp_config::ENABLE_BALANCE);
     let timeout_iters = reader.integer(&section, &attention_dp_config::TIMEOUT_ITERS);
     let batching_wait_iters = reader.integer(&section, &attention_dp_config::BATCHING_WAIT_ITERS);
+    for key in [&attention_dp_config::TIMEOUT_ITERS, &attention_dp_config::BATCHING_WAIT_ITERS] {
+        if is_on != Some(true) && section.find(key).is_some() {
+            reader.warnings.push(format!(
+                "`engine.attention_dp_config.{}` makes no rank wait without `enable_balance = true`",
+                key.name
+            ));
+        }
+    }
     let (timeout_iters, batching_wait_iters) = (timeout_iters?, batching_wait_iters?);
     (is_on == Some(true)).then_some(PromptBalance { timeout_iters, batching_wait_iters })
 }

@@ -125,7 +125,14 @@ pub(super) fn found<T>(
     place: Option<Span>,
     result: Result<T, CatalogError>,
 ) -> Option<T> {
-    result.map_err(|error| reader.problem(Problem::new(place, error.to_string()))).ok()
+    let problem = |error: CatalogError| {
+        let problem = Problem::new(place, error.to_string());
+        match error {
+            CatalogError::NoValues { instead, .. } => problem.help(instead),
+            _ => problem,
+        }
+    };
+    result.map_err(|error| reader.problem(problem(error))).ok()
 }
 
 fn engine_defaults<'d>(
@@ -135,7 +142,7 @@ fn engine_defaults<'d>(
     gpu: &Hardware,
 ) -> Option<EngineDefaults> {
     let name = reader.choice(engine, &keys::NAME);
-    let version = reader.text(engine, &keys::VERSION);
+    let version = reader.text(engine, &keys::VERSION).filter(|version| version != "auto");
     let defaults = context.lookups.engine(context.catalog, name?, version.as_deref(), gpu);
     let key = if version.is_some() { &keys::VERSION } else { &keys::NAME };
     let defaults = found(reader, engine.place(key), defaults)?;
