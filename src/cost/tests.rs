@@ -129,7 +129,7 @@ fn fp8_weights_halve_what_is_streamed_but_not_the_head() {
 #[test]
 fn a_mixture_of_experts_reads_the_experts_it_touches() {
     let mut setup = Setup::new("gpt-oss-120b", "h200-sxm", Dtype::Mxfp4);
-    setup.values.expert_correlation = 0.0;
+    (setup.values.expert_correlation, setup.values.expert_memory) = (0.0, 0.78);
     let cost = setup.cost(1);
     let weights = setup.model.weight_bytes(Dtype::Mxfp4);
     let stream = setup.hardware.memory_bandwidth_bytes_per_s * setup.values.memory;

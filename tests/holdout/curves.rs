@@ -51,7 +51,7 @@ impl Columns {
 }
 
 /// The loads of `server`, in a fixed order. A load that several source files hold, or that was measured
-/// several times, is the median of what differs.
+/// several times, is the median of what differs; of ranks the slowest, since some of theirs drafted tokens.
 pub fn loads(server: &'static Server, file: &Path) -> Vec<Load> {
     let mut table =
         csv::Reader::from_path(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
@@ -73,25 +73,28 @@ pub fn loads(server: &'static Server, file: &Path) -> Vec<Load> {
         tpot_ms: median(same.iter().map(|load| load.tpot_ms)),
         ..same[0]
     };
-    found.into_values().map(one).collect()
+    let slowest = |same: Vec<Load>| same.into_iter().max_by(|a, b| a.tpot_ms.total_cmp(&b.tpot_ms));
+    let loads = found.into_values();
+    if server.ranks { loads.filter_map(slowest).collect() } else { loads.map(one).collect() }
 }
 
-/// The load of a row with the place of its source, if it is the server's: aggregated, on one node, without
-/// data-parallel attention, with known users.
+/// The load of a row with the place of its source, if it is the server's: aggregated, on one node, with or without
+/// data-parallel attention as the server, with known users.
 fn load(server: &'static Server, columns: &Columns, row: &csv::StringRecord) -> Option<(usize, Load)> {
     let text = |name| columns.get(row, name);
     let (system, backend) = (text("system"), text("backend"));
     if (system, backend, text("mode")) != (server.system, server.backend, "agg") {
         return None;
     }
-    if !matches!(text("attention_dp_size"), "" | "1") || text("pp_size") != "1" {
+    let ranks = columns.count(row, "attention_dp_size").unwrap_or(1);
+    if (ranks > 1) != server.ranks || text("pp_size") != "1" {
         return None;
     }
     let (shards, groups) = (columns.count(row, "moe_tp_size")?, columns.count(row, "moe_ep_size")?);
-    let mut gpus = columns.count(row, "tp_size")?;
+    let mut gpus = ranks * columns.count(row, "tp_size")?;
     // Some source files write n GPUs with n groups of experts as n x n GPUs; others have the same figures
     // as those of n.
-    if gpus > NODE && shards == groups && gpus == shards * groups {
+    if (gpus > NODE || server.ranks) && shards == groups && gpus == shards * groups {
         gpus = groups;
     }
     let expert_parallel = groups > 1;

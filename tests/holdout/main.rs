@@ -95,6 +95,9 @@ impl Split {
 
     /// What it does with each of `loads`; `None` where one side would be empty.
     fn roles(self, server: &Server, loads: &[Load]) -> Option<Vec<Role>> {
+        if server.ranks && !matches!(self, Self::Shipped | Self::Kernels) {
+            return None;
+        }
         let seed = if let Self::Half(seed) = self { seed } else { 1 };
         let least_gpus = loads.iter().map(|load| load.gpus).min()?;
         let longest = loads.iter().map(|load| load.input).max()?;

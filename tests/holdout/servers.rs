@@ -19,6 +19,8 @@ pub struct Server {
     pub also: &'static [Parameter],
     /// The GPU as `points/measured.csv` writes it, where the engine's published offline throughputs are used too.
     pub offline: Option<&'static str>,
+    /// Its rows are those with attention data parallelism; nothing is fitted to them.
+    pub ranks: bool,
     /// Loads in the file, by which a changed file is noticed.
     pub loads: usize,
 }
@@ -34,6 +36,7 @@ impl Server {
         fixed_lengths: false,
         also: &[],
         offline: None,
+        ranks: false,
         loads: 0,
     };
 }
@@ -67,6 +70,8 @@ pub enum Budget {
     Request,
     /// A prompt, a token of every user and 64, in multiples of 64.
     PromptAndUsers,
+    /// The same, but at least so many.
+    PromptAndUsersFrom(u32),
 }
 
 impl Budget {
@@ -76,6 +81,7 @@ impl Budget {
             Self::Prompts(count) => Some(count * input),
             Self::Request => Some(input + output + 200),
             Self::PromptAndUsers => Some((input + users + 64).next_multiple_of(64)),
+            Self::PromptAndUsersFrom(least) => Some((input + users + 64).next_multiple_of(64).max(least)),
         }
     }
 }
@@ -149,6 +155,28 @@ const QWEN35_IN_NVFP4: Source = Source {
     engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\ngpu_memory_utilization = 0.85\n\
              max_num_batched_tokens = 32768\nmax_prefill_tokens = 32768\nmax_num_seqs = 128\n",
     ..QWEN35_IN_BF16
+};
+
+const RANKS_OF_GPT_OSS: &str = "name = 'tensorrt-llm'\nversion = '1.2'\nkv_cache_dtype = 'fp8'\n\
+                                gpu_memory_utilization = 0.85\nmax_num_batched_tokens = 20000\n\
+                                max_num_seqs = 512\nenable_attention_dp = true\n\
+                                attention_dp_config = { enable_balance = true }\n";
+const RANKS_OF_DEEPSEEK: &str = "name = 'tensorrt-llm'\nversion = '1.2'\nkv_cache_dtype = 'fp8'\n\
+                                 gpu_memory_utilization = 0.8\nenable_attention_dp = true\n\
+                                 attention_dp_config = { enable_balance = true, timeout_iters = 60, \
+                                 batching_wait_iters = 0 }\n";
+/// TensorRT-LLM's ranks on B200.
+const RANKS: Server =
+    Server { gpu: "b200-sxm", system: "b200_sxm", backend: "trtllm", ranks: true, ..Server::PLAIN };
+const DEEPSEEK_ON_RANKS: Source = Source {
+    paths: DEEPSEEK,
+    precision: "fp4",
+    versions: Some(&["1.2.0rc6.post2", "1.2.0rc6.post3"]),
+    model: "deepseek-v3",
+    weights: "nvfp4",
+    engine: RANKS_OF_DEEPSEEK,
+    budget: Budget::PromptAndUsersFrom(8192),
+    ..Source::PLAIN
 };
 
 /// In the order of docs/accuracy.md.
@@ -675,5 +703,30 @@ pub const SERVERS: &[Server] = &[
         also: EXPERTS,
         loads: 20,
         ..Server::PLAIN
+    },
+    Server {
+        name: "b200-sxm tensorrt-llm mxfp4 ranks",
+        models: &[Source {
+            paths: GPT_OSS,
+            precision: "fp4",
+            model: "gpt-oss-120b",
+            weights: "mxfp4",
+            engine: RANKS_OF_GPT_OSS,
+            ..Source::PLAIN
+        }],
+        loads: 0,
+        ..RANKS
+    },
+    Server {
+        name: "b200-sxm tensorrt-llm nvfp4 ranks",
+        models: &[DEEPSEEK_ON_RANKS],
+        loads: 0,
+        ..RANKS
+    },
+    Server {
+        name: "b200-sxm tensorrt-llm fp8 ranks",
+        models: &[Source { precision: "fp8", weights: "fp8", ..DEEPSEEK_ON_RANKS }],
+        loads: 0,
+        ..RANKS
     },
 ];

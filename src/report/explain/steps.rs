@@ -283,8 +283,14 @@ pub(super) fn notes(server: &LlmServer, serving: &Serving) -> Vec<String> {
                  (power-limited clock)."
             ), MAX_WIDTH));
         }
+        let experts = if serving.model.weights(serving.weight_dtype).kind.has_experts() {
+            let (most, half) = (number(values.expert_compute), number(values.expert_half_width));
+            format!(" (routed experts {most}, half of it in slices of {half} columns)")
+        } else {
+            String::new()
+        };
         lines.extend(wrapped(&format!(
-            "Efficiencies ({}): compute {}, weights {}, KV {}, attention {} of the datasheet's peaks; {}.",
+            "Efficiencies ({}): compute {}{experts}, weights {}, KV {}, attention {} of the datasheet's peaks; {}.",
             serving.foundation(),
             number(values.compute),
             number(values.memory),
