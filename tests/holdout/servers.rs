@@ -714,19 +714,14 @@ pub const SERVERS: &[Server] = &[
             engine: RANKS_OF_GPT_OSS,
             ..Source::PLAIN
         }],
-        loads: 0,
+        loads: 10,
         ..RANKS
     },
-    Server {
-        name: "b200-sxm tensorrt-llm nvfp4 ranks",
-        models: &[DEEPSEEK_ON_RANKS],
-        loads: 0,
-        ..RANKS
-    },
+    Server { name: "b200-sxm tensorrt-llm nvfp4 ranks", models: &[DEEPSEEK_ON_RANKS], loads: 11, ..RANKS },
     Server {
         name: "b200-sxm tensorrt-llm fp8 ranks",
         models: &[Source { precision: "fp8", weights: "fp8", ..DEEPSEEK_ON_RANKS }],
-        loads: 0,
+        loads: 3,
         ..RANKS
     },
 ];
