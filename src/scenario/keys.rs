@@ -4,6 +4,8 @@
 //! suggestions for a mistyped key its neighbours, the reference and the schema their rows. A key that is
 //! not here cannot be read, for the reader asks by these constants.
 
+use crate::units::plain;
+
 /// A table of the file, such as `[engine]`.
 #[derive(Debug)]
 pub struct Table {
@@ -132,7 +134,7 @@ impl Kind {
         };
         let is_told = max < LARGEST;
         match value {
-            Some(value) if value > max && !is_told => format!("{words} and at most {max}"),
+            Some(value) if value > max && !is_told => format!("{words} and at most {}", plain(max)),
             _ => words,
         }
     }
@@ -415,7 +417,7 @@ table! { measurement, MEASUREMENT, "measurement":
     DEPLOYMENT = "deployment", Kind::Table(&deployment::DEPLOYMENT), Depends("the set's"), "what differs from the set's table";
 }
 
-const MILLISECONDS: Kind = Kind::Number(POSITIVE);
+const MILLISECONDS: Kind = Kind::Number(Range { min: 1e-3, open: false, max: LARGEST });
 
 table! { measured_point, MEASURED_POINT, "measurement.point":
     ARRIVAL = "arrival", Kind::Choice(&["closed", "poisson", "gamma", "constant", "all_at_once"]), Depends("closed with a concurrency, else poisson"), "how requests were sent";

@@ -11,6 +11,7 @@ use super::node::Value;
 use super::{Document, ScenarioErrors, Serving, read};
 use crate::catalog::Catalog;
 use crate::engine::System;
+use crate::units::plain;
 
 /// One entry of a measurement set: a deployment and what was measured on it.
 #[derive(Clone, Debug)]
@@ -38,6 +39,9 @@ pub enum MeasuredData {
 
 /// The most requests, or users, of a load point that is simulated.
 const MOST_REQUESTS: f64 = 1e7;
+
+/// The longest run of a load point.
+const LONGEST_S: f64 = 1e9;
 
 /// A load point as written.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,9 +86,27 @@ impl MeasuredPoint {
                 return Some(format!("{range}; expected {side}_tokens_min ≤ mean ≤ max"));
             }
         }
+        let later = |a: &str, b: &str| {
+            let (first, second) = (self.get(a)?, self.get(b)?);
+            let (a_is, b_is) = (plain(first), plain(second));
+            (first > second).then(|| format!("{a} = {a_is}, {b} = {b_is}; expected {a} ≤ {b}"))
+        };
+        let ordered =
+            ["mean", "p50", "p99"].map(|what| (format!("ttft_{what}_ms"), format!("e2e_{what}_ms")));
+        let quantiles = ["ttft", "tpot", "e2e"].map(|of| (format!("{of}_p50_ms"), format!("{of}_p99_ms")));
+        if let Some(what) = ordered.iter().chain(&quantiles).find_map(|(a, b)| later(a, b)) {
+            return Some(what);
+        }
+        let requests = self.get("completed").unwrap_or(1.0);
+        if let Some(rate) = self.get("rate_per_s").filter(|rate| requests / rate > LONGEST_S) {
+            let (rate, longest) = (plain(rate), plain(LONGEST_S));
+            return Some(format!(
+                "rate_per_s = {rate} for {requests} requests; expected a run of at most {longest} s"
+            ));
+        }
         ["completed", "concurrency"].into_iter().find_map(|column| {
             let count = self.get(column).filter(|count| *count > MOST_REQUESTS)?;
-            Some(format!("{column} = {count}; expected at most {MOST_REQUESTS}"))
+            Some(format!("{column} = {}; expected at most {}", plain(count), plain(MOST_REQUESTS)))
         })
     }
 }
