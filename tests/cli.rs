@@ -432,8 +432,18 @@ fn what_cannot_have_been_measured_is_told_with_its_bounds() {
         ),
         (
             "points",
+            format!("{points}4,,0.5,10,50,,,\n"),
+            "`input_tokens_mean`: found `0.5`, expected a number of at least 1",
+        ),
+        (
+            "points",
+            "concurrency,input_tokens_mean,output_tokens_mean,tpot_mean_ms\n4,10,1,5\n".to_owned(),
+            "line 2: tpot_mean_ms of answers of 1 token; expected 2 tokens or more, or no TPOT",
+        ),
+        (
+            "points",
             format!("{points},1e-300,10,10,50,,,\n"),
-            "line 2: rate_per_s = 1e-300 for 1 requests; expected a run of at most 1000000000 s",
+            "`rate_per_s`: found `1e-300`, expected a number of at least 0.000001",
         ),
     ] {
         std::fs::write(&file, text).expect("a file");
@@ -441,6 +451,15 @@ fn what_cannot_have_been_measured_is_told_with_its_bounds() {
         let error = stderr_of_failure(&["validate", path, "--no-files"], 2);
         assert!(error.contains(words) && error.contains("data.csv"), "{error}");
         assert!(error.len() < 400, "{error}");
+    }
+    // A set of nothing, and what is no text.
+    std::fs::write(&set, format!("{head}name = 'none'\npoint = []\n")).expect("a file");
+    let error = stderr_of_failure(&["validate", path, "--no-files"], 2);
+    assert!(error.contains("none: nothing was measured"), "{error}");
+    std::fs::write(&set, [0xff, 0xfe]).expect("a file");
+    for command in ["validate", "run"] {
+        let error = stderr_of_failure(&[command, path, "--no-files"], 2);
+        assert!(error.contains("it is no text (not UTF-8)"), "{error}");
     }
 }
 

@@ -443,15 +443,15 @@ fn number(text: &str, holds: impl Fn(f64) -> bool, expected: &str) -> Result<f64
 }
 
 fn positive(text: &str) -> Result<f64, String> {
-    number(text, |value| value > 0.0, "a number above 0")
+    number(text, |value| (1e-6..=1e15).contains(&value), "a number above 0, from 1e-6 to 1e15")
 }
 
 fn not_negative(text: &str) -> Result<f64, String> {
-    number(text, |value| value >= 0.0, "a number of at least 0")
+    number(text, |value| (0.0..=1e9).contains(&value), "a number of at least 0, at most 1e9")
 }
 
 fn at_least_one(text: &str) -> Result<f64, String> {
-    number(text, |value| value >= 1.0, "a number of at least 1")
+    number(text, |value| (1.0..=1e6).contains(&value), "a number of at least 1, at most 1e6")
 }
 
 /// A seed: 63 bits, as a scenario file holds it.

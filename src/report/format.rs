@@ -74,7 +74,8 @@ pub fn chosen(value: f64) -> String {
         return grouped(&format!("{value:.0}"));
     }
     let text = number(value);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    let has_zeros = text.contains('.') && !text.contains('e');
+    if has_zeros { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// A half-width below this share of its mean is noise of the arithmetic: nothing was drawn.
@@ -228,6 +229,7 @@ mod tests {
         assert_eq!(chosen(1500.0), "1,500");
         assert_eq!(chosen(2.50), "2.5");
         assert_eq!(chosen(3.052_631), "3.05");
+        assert_eq!(chosen(1e300), "1.00e300");
     }
 
     #[test]

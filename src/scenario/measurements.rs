@@ -40,9 +40,6 @@ pub enum MeasuredData {
 /// The most requests, or users, of a load point that is simulated.
 const MOST_REQUESTS: f64 = 1e7;
 
-/// The longest run of a load point.
-const LONGEST_S: f64 = 1e9;
-
 /// A load point as written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeasuredPoint {
@@ -97,11 +94,12 @@ impl MeasuredPoint {
         if let Some(what) = ordered.iter().chain(&quantiles).find_map(|(a, b)| later(a, b)) {
             return Some(what);
         }
-        let requests = self.get("completed").unwrap_or(1.0);
-        if let Some(rate) = self.get("rate_per_s").filter(|rate| requests / rate > LONGEST_S) {
-            let (rate, longest) = (plain(rate), plain(LONGEST_S));
+        let output = self.get("output_tokens_max").or(self.get("output_tokens_mean"));
+        if let Some(output) = output.filter(|output| *output < 1.5)
+            && let Some((column, _)) = self.values.iter().find(|(column, _)| column.starts_with("tpot_"))
+        {
             return Some(format!(
-                "rate_per_s = {rate} for {requests} requests; expected a run of at most {longest} s"
+                "{column} of answers of {output} token; expected 2 tokens or more, or no TPOT"
             ));
         }
         ["completed", "concurrency"].into_iter().find_map(|column| {

@@ -110,10 +110,12 @@ fn ends_before_the_clock(
     }
     let place = section.place(&keys::REQUESTS).filter(|_| section.find(&keys::REQUESTS).is_some());
     let place = place.or_else(|| top.find(&root::ARRIVALS).map(|node| node.span));
+    let years = libm::rint(run_s / YEAR_S);
+    let years = if years < 1e9 { years.to_string() } else { "more than a billion".to_owned() };
     let message = format!(
         "run.requests = {requests} at {} req/s take {} years; the clock ends after {:.0} years",
         plain(rate_per_s),
-        plain(libm::rint(run_s / YEAR_S)),
+        years,
         libm::floor(CLOCK_S / YEAR_S)
     );
     let most = rate_per_s * CLOCK_S;
