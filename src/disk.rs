@@ -20,7 +20,10 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// As [`read`]; and for what is not UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
     must_be_readable(path)?;
-    fs::read_to_string(path)
+    fs::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => io::Error::new(ErrorKind::InvalidData, "it is no text (not UTF-8)"),
+        _ => error,
+    })
 }
 
 /// Streams that are open already, such as `/dev/stdin` or a shell's `<(command)`: somebody writes them.

@@ -28,7 +28,7 @@ pub struct SimSpan(u64);
 /// A number in a message: as it is, with an exponent where it would be a row of digits.
 #[must_use]
 pub fn plain(value: f64) -> String {
-    let is_short = value == 0.0 || (1e-6..1e15).contains(&value.abs());
+    let is_short = value == 0.0 || (1e-9..1e15).contains(&value.abs());
     if is_short { value.to_string() } else { format!("{value:e}") }
 }
 

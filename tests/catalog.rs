@@ -615,6 +615,32 @@ fn quantities_of_another_world_are_refused() {
     }
 }
 
+/// An engine's options are held to bounds too; smallest above largest would panic.
+#[test]
+fn nonsense_in_an_engine_is_refused() {
+    let dir = scratch("engine-world");
+    std::fs::create_dir_all(dir.join("engines")).unwrap();
+    let shipped = std::fs::read_to_string("calibration/engines/sglang.toml").unwrap();
+    for (key, value) in [
+        ("min_running_requests", "4294967295"),
+        ("schedule_conservativeness", "1e300"),
+        ("init_new_token_ratio", "-1"),
+        ("scheduler_recv_interval", "0"),
+        ("max_num_batched_tokens", "0"),
+        ("sampler_copies", "1e300"),
+    ] {
+        let start = shipped.find(&format!("\n{key} = ")).unwrap() + key.len() + 4;
+        let end = start + shipped[start..].find('\n').unwrap();
+        let text = format!("{}{value}{}", &shipped[..start], &shipped[end..]);
+        std::fs::write(dir.join("engines/sglang.toml"), text).unwrap();
+        let catalog = Catalog::new(Some(&dir));
+        let h100 = catalog.hardware("h100-sxm").unwrap();
+        let error = catalog.engine("sglang", Some("0.5"), &h100).unwrap_err().to_string();
+        assert!(error.contains(&format!(".{key}` is ")) && error.contains(": line "), "{key}: {error}");
+        assert!(error.contains("it must lie in "), "{error}");
+    }
+}
+
 /// The second of two tables for the same weights would never be used.
 #[test]
 fn two_tables_for_the_same_weights_are_refused() {
@@ -698,6 +724,14 @@ fn wrong_types_are_told_in_our_words() {
         "tied_embeddings = false",
         "tied_embeddings = \"no\"",
         "`tied_embeddings` is the text \"no\"; expected true or false",
+    );
+    check(
+        "models/qwen3-8b.toml",
+        &model,
+        "softmax",
+        "softmux",
+        "unknown key `layers.attention.softmux`; the nearest is `softmax`; keys of `layers.attention`: softmax, latent, \
+         linear",
     );
     check(
         "prices.toml",

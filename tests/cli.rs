@@ -360,6 +360,109 @@ fn wrong_input_is_explained_on_standard_error_with_exit_2() {
     stderr_of_failure(&["run", "chat-h100", "--threads", "0"], 2);
 }
 
+/// A negative value is a value that is wrong, not an option that is not known.
+#[test]
+fn a_negative_value_is_told_as_one() {
+    for (arguments, words) in [
+        (&["plan", "--rate", "-1"][..], "expected a number above 0"),
+        (&["plan", "--users", "-1", "--think-time-s", "3"], "expected a number above 0"),
+        (&["plan", "--tp", "-2"], "-2 is not in 1..=4096"),
+        (&["run", "chat-h100", "--seed", "-1"], "expected a whole number from 0 to 9223372036854775807"),
+        (&["run", "chat-h100", "--threads", "-1"], "-1 is not in 1..=1024"),
+        (&["run", "chat-h100", "--precision", "-5%"], "expected a share from 0.1% to 50%"),
+        (&["plan", "--rate", "--users", "5"], "'--users' for '--rate"),
+        (&["run", "-1"], "no scenario `-1`"),
+        (&["calibrate", "x.toml", "-o", "y.toml", "--hold-out", "-1"], "`-1` is no rule for holding out"),
+    ] {
+        let text = stderr_of_failure(arguments, 2);
+        assert!(text.contains(words) && !text.contains("unexpected argument"), "{arguments:?}: {text}");
+    }
+}
+
+/// Every bound of a measured figure is told, with file, line and column.
+#[test]
+fn what_cannot_have_been_measured_is_told_with_its_bounds() {
+    let folder = scratch("measured-bounds");
+    let set = folder.join("set.toml");
+    let file = folder.join("data.csv");
+    let path = set.to_str().expect("a path");
+    let head = "[model]\nname = 'llama-3.1-8b'\n[hardware]\ngpu = 'h100-sxm'\n[engine]\nname = 'vllm'\n[[measurement]]\n";
+    let requests = "send_s,input_tokens,output_tokens,ttft_ms,e2e_ms\n0,10,10,20,100\n";
+    let points = "concurrency,rate_per_s,input_tokens_mean,output_tokens_mean,ttft_mean_ms,ttft_p50_ms,ttft_p99_ms,e2e_mean_ms\n";
+    for (kind, text, words) in [
+        (
+            "requests",
+            format!("{requests}1e12,10,10,20,100\n"),
+            "line 3, column `send_s`: found `1e12`, expected seconds within 1e9",
+        ),
+        (
+            "requests",
+            format!("{requests}1,10,10,1e300,1e301\n"),
+            "`ttft_ms`: found `1e300`, expected milliseconds from 0.001 to 1e9",
+        ),
+        (
+            "requests",
+            format!("{requests}1,10,10,20,1e300\n"),
+            "`e2e_ms`: found `1e300`, expected milliseconds from ttft_ms to 1e9",
+        ),
+        (
+            "requests",
+            format!("{requests}1,4e9,10,20,100\n"),
+            "`input_tokens`: found `4e9`, expected a whole number from 1 to 1e9",
+        ),
+        (
+            "points",
+            format!("{points}4,,10,10,1e300,,,\n"),
+            "`ttft_mean_ms`: found `1e300`, expected a number of at least 0.001 and at most 1000000000",
+        ),
+        (
+            "points",
+            format!("{points}4,,10,10,1e-300,,,\n"),
+            "`ttft_mean_ms`: found `1e-300`, expected a number of at least 0.001",
+        ),
+        (
+            "points",
+            format!("{points}4,,10,10,50,,,20\n"),
+            "line 2: ttft_mean_ms = 50, e2e_mean_ms = 20; expected ttft_mean_ms ≤ e2e_mean_ms",
+        ),
+        (
+            "points",
+            format!("{points}4,,10,10,,50,20,\n"),
+            "line 2: ttft_p50_ms = 50, ttft_p99_ms = 20; expected ttft_p50_ms ≤ ttft_p99_ms",
+        ),
+        (
+            "points",
+            format!("{points}4,,0.5,10,50,,,\n"),
+            "`input_tokens_mean`: found `0.5`, expected a number of at least 1",
+        ),
+        (
+            "points",
+            "concurrency,input_tokens_mean,output_tokens_mean,tpot_mean_ms\n4,10,1,5\n".to_owned(),
+            "line 2: tpot_mean_ms of answers of 1 token; expected 2 tokens or more, or no TPOT",
+        ),
+        (
+            "points",
+            format!("{points},1e-300,10,10,50,,,\n"),
+            "`rate_per_s`: found `1e-300`, expected a number of at least 0.000001",
+        ),
+    ] {
+        std::fs::write(&file, text).expect("a file");
+        std::fs::write(&set, format!("{head}{kind} = 'data.csv'\n")).expect("a file");
+        let error = stderr_of_failure(&["validate", path, "--no-files"], 2);
+        assert!(error.contains(words) && error.contains("data.csv"), "{error}");
+        assert!(error.len() < 400, "{error}");
+    }
+    // A set of nothing, and what is no text.
+    std::fs::write(&set, format!("{head}name = 'none'\npoint = []\n")).expect("a file");
+    let error = stderr_of_failure(&["validate", path, "--no-files"], 2);
+    assert!(error.contains("none: nothing was measured"), "{error}");
+    std::fs::write(&set, [0xff, 0xfe]).expect("a file");
+    for command in ["validate", "run"] {
+        let error = stderr_of_failure(&[command, path, "--no-files"], 2);
+        assert!(error.contains("it is no text (not UTF-8)"), "{error}");
+    }
+}
+
 /// 31,399 blocks of 16 tokens on each of eight ranks.
 #[test]
 fn explain_tells_what_ranks_have_each_and_together() {

@@ -293,11 +293,11 @@ fn far_off(scored: &[Scored], figure: Figure) -> Option<String> {
     let (_, factor) =
         OFF.into_iter().find(|(share, factor)| off(*factor) as f64 > share * factors.len() as f64)?;
     Some(format!(
-        "{} of {} fitted loads are off by more than a factor of {factor} in {}: they contradict each other, the model or \
+        "{} is off by more than a factor of {factor} in {} of {} fitted loads: the data contradicts itself, the model or \
          the deployment",
+        figure.name(),
         off(factor),
-        factors.len(),
-        figure.name()
+        factors.len()
     ))
 }
 

@@ -125,6 +125,10 @@ struct BudgetRow {
 /// Bounds of what an engine's file may hold of memory.
 const COPIES: (f64, f64) = (0.0, 1e3);
 const GIBS: (f64, f64) = (0.0, 1e3);
+const MIBS: (f64, f64) = (0.0, 1e6);
+const GPU_GIB: (f64, f64) = (0.0, 1e5);
+const COUNTS: (f64, f64) = (1.0, 1e9);
+const RATIOS: (f64, f64) = (0.0, 100.0);
 
 /// What lifts a version that is not known, be it one of the engine that stood there before.
 pub(super) const OR_NEWEST: &str = "engine.version = \"auto\" takes the newest";
@@ -148,13 +152,11 @@ impl<'a> EngineTable<'a> {
             file.within("memory.non_torch_tp_gib", row.non_torch_tp_gib, GIBS)?;
             file.within("memory.graph_estimate_gib", row.graph_estimate_gib.unwrap_or(0.0), GIBS)?;
         }
-        if let Some(SglangScheduler { min_running_requests: min, max_running_requests: max, .. }) =
-            table.sglang
-            && min > max
-        {
-            let message =
-                format!("`sglang.min_running_requests` is {min}; it must be at most the max, {max}");
-            return Err(file.invalid(&message));
+        for (name, rows) in &table.budget {
+            rows.iter().try_for_each(|row| check_budget(file, &format!("budget.{name}"), row))?;
+        }
+        if let Some(sglang) = &table.sglang {
+            check_sglang(file, sglang)?;
         }
         Ok(Self { file, table })
     }
@@ -264,6 +266,46 @@ impl<'a> EngineTable<'a> {
         let budget = rows.into_iter().find(holds);
         budget.ok_or_else(|| self.file.invalid(&format!("no row of `budget.{name}` holds for {}", gpu.name)))
     }
+}
+
+fn check_sglang(file: &File, sglang: &SglangScheduler) -> Result<(), CatalogError> {
+    for (key, value, range) in [
+        ("max_prefill_tokens", f64::from(sglang.max_prefill_tokens), COUNTS),
+        ("scheduler_recv_interval", f64::from(sglang.scheduler_recv_interval), COUNTS),
+        ("schedule_conservativeness", sglang.schedule_conservativeness, RATIOS),
+        ("init_new_token_ratio", sglang.init_new_token_ratio, RATIOS),
+        ("min_new_token_ratio_factor", sglang.min_new_token_ratio_factor, RATIOS),
+        ("new_token_ratio_decay_steps", f64::from(sglang.new_token_ratio_decay_steps), COUNTS),
+        // Another order would panic where a value is kept between the two.
+        (
+            "min_running_requests",
+            f64::from(sglang.min_running_requests),
+            (1.0, f64::from(sglang.max_running_requests)),
+        ),
+    ] {
+        file.within(&format!("sglang.{key}"), value, range)?;
+    }
+    Ok(())
+}
+
+fn check_budget(file: &File, key: &str, row: &BudgetRow) -> Result<(), CatalogError> {
+    file.within(&format!("{key}.min_memory_gib"), row.min_memory_gib, GPU_GIB)?;
+    let tokens = f64::from(row.max_num_batched_tokens);
+    file.within(&format!("{key}.max_num_batched_tokens"), tokens, COUNTS)?;
+    file.within(&format!("{key}.max_num_seqs"), f64::from(row.max_num_seqs), COUNTS)?;
+    let Some(reserve) = row.reserve else { return Ok(()) };
+    for (name, mib) in [
+        ("constant_mib", reserve.constant_mib),
+        ("constant_tp4_mib", reserve.constant_tp4_mib),
+        ("per_chunk_token_mib", reserve.per_chunk_token_mib),
+        ("per_gpu_mib", reserve.per_gpu_mib),
+        ("at_least_mib", reserve.at_least_mib),
+        ("per_rank_mib", reserve.per_rank_mib),
+        ("per_rank_tp4_mib", reserve.per_rank_tp4_mib),
+    ] {
+        file.within(&format!("{key}.reserve.{name}"), mib, MIBS)?;
+    }
+    Ok(())
 }
 
 /// Major and minor number of a version as published (`0.19.0`, `v0.8.5`, `1.0.0rc3`).

@@ -23,6 +23,9 @@ pub(super) fn in_words(text: &str, error: &toml::de::Error) -> String {
     if let Some(key) = quoted_after(message, "unknown field") {
         return unknown_key(&path, key, message);
     }
+    if let (None, Some(key)) = (found, quoted_after(message, "unknown variant")) {
+        return unknown_key(&path, key, message);
+    }
     let (_, expected) = message.split_once(", expected ").unwrap_or(("", message));
     match found {
         Some(found) => format!("`{path}` is {}; expected {}", describe(found), expected_in_words(expected)),

@@ -443,15 +443,21 @@ fn number(text: &str, holds: impl Fn(f64) -> bool, expected: &str) -> Result<f64
 }
 
 fn positive(text: &str) -> Result<f64, String> {
-    number(text, |value| value > 0.0, "a number above 0")
+    number(text, |value| (1e-6..=1e15).contains(&value), "a number above 0, from 1e-6 to 1e15")
 }
 
 fn not_negative(text: &str) -> Result<f64, String> {
-    number(text, |value| value >= 0.0, "a number of at least 0")
+    number(text, |value| (0.0..=1e9).contains(&value), "a number of at least 0, at most 1e9")
 }
 
 fn at_least_one(text: &str) -> Result<f64, String> {
-    number(text, |value| value >= 1.0, "a number of at least 1")
+    number(text, |value| (1.0..=1e6).contains(&value), "a number of at least 1, at most 1e6")
+}
+
+/// A seed: 63 bits, as a scenario file holds it.
+fn seed(text: &str) -> Result<u64, String> {
+    let value = text.parse().ok().filter(|seed| *seed <= i64::MAX as u64);
+    value.ok_or_else(|| format!("expected a whole number from 0 to {}", i64::MAX))
 }
 
 fn template(name: &str) -> Result<Template, String> {
@@ -480,7 +486,7 @@ pub(super) struct Common {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of all random numbers
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_parser = seed)]
     pub seed: Option<u64>,
     /// Folder for the result's files [default: output/<scenario>/<command>]
     #[arg(long, value_name = "DIR")]

@@ -15,6 +15,7 @@ use crate::report::explain::NothingToExplain;
 use crate::report::files::WriteError;
 use crate::report::rank::RankError;
 use crate::scenario::ScenarioErrors;
+use crate::units::plain;
 use crate::validate::MeasurementError;
 
 /// Anything that keeps a command from giving its answer.
@@ -33,8 +34,9 @@ pub(super) enum Failure {
     #[error(transparent)]
     Capacity(CapacityError),
     #[error(
-        "--users {0} alone is no demand: give --think-time-s too, the seconds from an answer to the user's next \
-         request on average, such as --think-time-s 30; or a scenario that has arrivals.closed.think_time_s"
+        "--users {} alone is no demand: give --think-time-s too, the seconds from an answer to the user's next \
+         request on average, such as --think-time-s 30; or a scenario that has arrivals.closed.think_time_s",
+        plain(*.0)
     )]
     NoThinkTime(f64),
     #[error("nothing to compare: name a second scenario, or change one of the two with --set-a or --set-b")]

@@ -24,6 +24,7 @@ mod sweep;
 mod today;
 mod validate;
 
+use std::any::TypeId;
 use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -114,7 +115,22 @@ pub fn definition() -> clap::Command {
             .hide_default_value(true)
             .help("Path of a scenario file, or the name of a shipped one; what it lacks is assumed")
     };
-    Cli::command().mut_subcommand("plan", |plan| plan.mut_arg("scenario", optional))
+    let command = Cli::command().mut_subcommand("plan", |plan| plan.mut_arg("scenario", optional));
+    command.mut_subcommands(|command| command.mut_args(with_negative_values))
+}
+
+/// `--rate -1` is a wrong value and not an argument that is not known: the value's own check is to say so.
+fn with_negative_values(argument: clap::Arg) -> clap::Arg {
+    if !argument.get_action().takes_values() {
+        return argument;
+    }
+    let value = argument.get_value_parser().type_id();
+    let numbers = [TypeId::of::<f64>(), TypeId::of::<u16>(), TypeId::of::<u32>(), TypeId::of::<u64>()];
+    if numbers.into_iter().any(|number| value == number) {
+        argument.allow_hyphen_values(true)
+    } else {
+        argument.allow_negative_numbers(true)
+    }
 }
 
 /// What stands for the scenario that was not given.

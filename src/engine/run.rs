@@ -24,7 +24,7 @@ use super::staged::StagedReplica;
 use super::synthetic::Station;
 use crate::des::{EventQueue, Least};
 use crate::rng::{Purpose, Stream, keyed, stream};
-use crate::units::{SimSpan, SimTime};
+use crate::units::{SimSpan, SimTime, plain};
 use crate::workload::Request;
 
 /// Who sends requests. A client is either open (a sequence of requests, whatever happens to them) or
@@ -67,12 +67,13 @@ pub struct RunEnd {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum EngineError {
     #[error(
-        "simulated time ran past the clock's 584 years: run.requests at the rate of arrivals, think_time_s or a \
-         service time is out of all proportion"
+        "simulated time ran past the clock's 584 years: one of run.requests or run.duration_s, the arrivals' rate_per_s, \
+         arrivals.closed.think_time_s and engine.service_time is out of all proportion to the others"
     )]
     ClockExhausted,
     #[error(
-        "a user's whole cycle takes no time at {0} s: give think_time_s, a service time above 0, or run.requests"
+        "a user's whole cycle takes no time at {} s: give think_time_s, a service time above 0, or run.requests",
+        plain(*.0)
     )]
     StandsStill(f64),
     #[error("a service time was drawn that is not a span of time: {0} ns at most can be simulated")]

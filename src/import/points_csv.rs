@@ -143,7 +143,10 @@ impl Columns {
     }
 
     fn point(&self, row: &Row<'_>) -> Result<LoadPoint, ImportError> {
-        let users = self.other_number(row, "concurrency")?.and_then(|users| small_count(users as u64));
+        let users = match self.other(row, "concurrency") {
+            Some((column, _)) => small(row, column)?,
+            None => None,
+        };
         let label =
             self.other(row, "label").map_or_else(|| format!("line {}", row.line()), |(_, t)| t.to_owned());
         let mut point = LoadPoint {
@@ -227,8 +230,7 @@ impl Columns {
 
     fn server(&self, row: &Row<'_>) -> Result<ServerFacts, ImportError> {
         let owned = |names| self.text(row, names).map(String::from);
-        let small =
-            |names| Ok::<_, ImportError>(self.number(row, names)?.and_then(|n| small_count(n as u64)));
+        let small = |names| self.column(names).map_or(Ok(None), |column| small(row, column));
         let engine = owned(ENGINE).map(|engine| match engine.to_lowercase().as_str() {
             "trtllm" | "tensorrt_llm" => "tensorrt-llm".to_owned(),
             lower => lower.to_owned(),
@@ -243,5 +245,14 @@ impl Columns {
             pipeline_parallel_size: small(PIPELINE)?,
             ..ServerFacts::default()
         })
+    }
+}
+
+/// Users or GPUs; 0 is none known.
+fn small(row: &Row<'_>, column: usize) -> Result<Option<u32>, ImportError> {
+    match row.number(column)? {
+        None => Ok(None),
+        Some(number) if (0.0..=f64::from(u32::MAX)).contains(&number) => Ok(small_count(number as u64)),
+        Some(_) => Err(row.error(column, &format!("a number from 0 to {}", u32::MAX))),
     }
 }

@@ -7,6 +7,9 @@ use super::Imported;
 use super::error::{ImportError, Place, quoted};
 use super::point::{LoadPoint, MeasuredRequest};
 
+/// The largest number in a file: milliseconds since 1970 are 1.8e12.
+const LARGEST: f64 = 1e13;
+
 pub(super) fn read(into: &mut Imported, name: &str, text: &str) -> Result<(), ImportError> {
     let mut table = Table::new(name, text)?;
     let send = table.need("send_s")?;
@@ -140,18 +143,19 @@ impl<'t> Row<'t> {
         self.record.position().map_or(0, csv::Position::line)
     }
 
-    /// A number that is not negative; `None` in an empty cell.
+    /// A number from 0 to [`LARGEST`]; `None` in an empty cell.
     pub fn number(&self, column: usize) -> Result<Option<f64>, ImportError> {
         let text = self.text(column);
         if text.is_empty() {
             return Ok(None);
         }
-        let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
-        number.map(Some).ok_or_else(|| self.error(column, "a number that is not negative"))
+        let number = text.parse().ok().filter(|number: &f64| (0.0..=LARGEST).contains(number));
+        number.map(Some).ok_or_else(|| self.error(column, &format!("a number from 0 to {LARGEST:e}")))
     }
 
     fn tokens(&self, column: usize) -> Result<u32, ImportError> {
-        self.text(column).parse().map_err(|_| self.error(column, "a whole number of tokens"))
+        let expected = || format!("a whole number of tokens, at most {}", u32::MAX);
+        self.text(column).parse().map_err(|_| self.error(column, &expected()))
     }
 
     pub fn error(&self, column: usize, expected: &str) -> ImportError {

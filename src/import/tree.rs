@@ -9,9 +9,12 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::error::{ImportError, Place, quoted};
+use crate::units::plain;
 
 /// Texts longer than this are prompts and answers, which nothing here reads.
 const LONGEST_TEXT: usize = 4096;
+/// The largest number: nanoseconds since 1970 are 1.8e18.
+const LARGEST: f64 = 1e19;
 
 /// A value of a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +85,7 @@ impl Node {
         match self {
             Self::Null => "null".to_owned(),
             Self::Bool(value) => format!("`{value}`"),
-            Self::Number(value) => format!("`{value}`"),
+            Self::Number(value) => format!("`{}`", plain(*value)),
             Self::Text(text) => quoted(text),
             Self::LongText => "a long text".to_owned(),
             Self::Numbers(_) | Self::List(_) => "a list".to_owned(),
@@ -230,14 +233,15 @@ impl<'a> At<'a> {
         })
     }
 
-    /// Itself as a finite number; a number that was written as text counts.
+    /// Itself as a number up to [`LARGEST`]; a number that was written as text counts.
     pub fn as_number(&self) -> Result<f64, ImportError> {
         let number = match self.node {
             Node::Number(number) => Some(*number),
             Node::Text(text) => text.trim().parse().ok(),
             _ => None,
         };
-        number.filter(|number| number.is_finite()).ok_or_else(|| self.error("a finite number"))
+        let expected = || format!("a number, at most {LARGEST:e}");
+        number.filter(|number| number.abs() <= LARGEST).ok_or_else(|| self.error(&expected()))
     }
 
     /// The number under `path`, if there is anything.
@@ -257,7 +261,7 @@ impl<'a> At<'a> {
         let Some(at) = self.get(path) else { return Ok(None) };
         let number = at.as_number()?;
         let whole = (0.0..=9e15).contains(&number) && number.fract() == 0.0;
-        if whole { Ok(Some(number as u64)) } else { Err(at.error("a whole number that is not negative")) }
+        if whole { Ok(Some(number as u64)) } else { Err(at.error("a whole number from 0 to 9e15")) }
     }
 
     /// The text under `path`.

@@ -18,8 +18,16 @@ fn magnitude(value: f64) -> i32 {
     libm::floor(libm::log10(value.abs())) as i32
 }
 
+/// From here on a number is a row of digits that nobody reads; with more decimals than these, one of zeros.
+const LONGEST: f64 = 1e15;
+const MOST_DECIMALS: i32 = 12;
+
 /// `value` rounded so that its last digit stands for 10^-`decimals`; negative `decimals` round before the point.
 fn rounded(value: f64, decimals: i32) -> String {
+    if value != 0.0 && (value.abs() >= LONGEST || decimals > MOST_DECIMALS) {
+        return format!("{value:.2e}");
+    }
+    let decimals = decimals.min(MOST_DECIMALS);
     if decimals >= 0 {
         let digits = format!("{value:.*}", decimals as usize);
         let zero = digits.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
@@ -66,7 +74,8 @@ pub fn chosen(value: f64) -> String {
         return grouped(&format!("{value:.0}"));
     }
     let text = number(value);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    let has_zeros = text.contains('.') && !text.contains('e');
+    if has_zeros { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// A half-width below this share of its mean is noise of the arithmetic: nothing was drawn.
@@ -198,6 +207,8 @@ mod tests {
             (123.45, "123"),
             (1234.5, "1,230"),
             (-1_234_567.0, "-1,230,000"),
+            (1e300, "1.00e300"),
+            (-2.345e-30, "-2.35e-30"),
             (f64::NAN, ABSENT),
         ];
         for (value, expected) in cases {
@@ -218,6 +229,7 @@ mod tests {
         assert_eq!(chosen(1500.0), "1,500");
         assert_eq!(chosen(2.50), "2.5");
         assert_eq!(chosen(3.052_631), "3.05");
+        assert_eq!(chosen(1e300), "1.00e300");
     }
 
     #[test]

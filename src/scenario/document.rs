@@ -44,7 +44,7 @@ impl Document {
             return Err(ScenarioErrors::without_place(Problem::new(None, message)));
         }
         if let Some(path) = candidates.into_iter().find(|path| path.is_file()) {
-            let text = std::fs::read_to_string(&path).map_err(|error| {
+            let text = disk::read_to_string(&path).map_err(|error| {
                 let message = format!("cannot read the scenario {}: {error}", path.display());
                 ScenarioErrors::without_place(Problem::new(None, message))
             })?;

@@ -4,6 +4,8 @@
 //! suggestions for a mistyped key its neighbours, the reference and the schema their rows. A key that is
 //! not here cannot be read, for the reader asks by these constants.
 
+use crate::units::plain;
+
 /// A table of the file, such as `[engine]`.
 #[derive(Debug)]
 pub struct Table {
@@ -132,7 +134,7 @@ impl Kind {
         };
         let is_told = max < LARGEST;
         match value {
-            Some(value) if value > max && !is_told => format!("{words} and at most {max}"),
+            Some(value) if value > max && !is_told => format!("{words} and at most {}", plain(max)),
             _ => words,
         }
     }
@@ -415,18 +417,20 @@ table! { measurement, MEASUREMENT, "measurement":
     DEPLOYMENT = "deployment", Kind::Table(&deployment::DEPLOYMENT), Depends("the set's"), "what differs from the set's table";
 }
 
-const MILLISECONDS: Kind = Kind::Number(POSITIVE);
+const MILLISECONDS: Kind = Kind::Number(Range { min: 1e-3, open: false, max: LARGEST });
+
+const PER_SECOND: Kind = Kind::Number(Range { min: 1e-6, open: false, max: LARGEST });
 
 table! { measured_point, MEASURED_POINT, "measurement.point":
     ARRIVAL = "arrival", Kind::Choice(&["closed", "poisson", "gamma", "constant", "all_at_once"]), Depends("closed with a concurrency, else poisson"), "how requests were sent";
     CONCURRENCY = "concurrency", COUNT, Depends("needed for closed"), "users of a closed loop who all start at time 0";
-    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Depends("needed for poisson, gamma and constant"), "requests per second";
+    RATE_PER_S = "rate_per_s", PER_SECOND, Depends("needed for poisson, gamma and constant"), "requests per second";
     BURSTINESS = "burstiness", Kind::Number(POSITIVE), Fallback::Number(1.0), "vLLM's, of gamma arrivals";
     COMPLETED = "completed", COUNT, Depends("10 a user; 1,000 without users"), "requests of the run";
-    INPUT_TOKENS_MEAN = "input_tokens_mean", Kind::Number(POSITIVE), Required, "mean prompt tokens";
+    INPUT_TOKENS_MEAN = "input_tokens_mean", Kind::Number(AT_LEAST_ONE), Required, "mean prompt tokens";
     INPUT_TOKENS_MIN = "input_tokens_min", Kind::Number(POSITIVE), Depends("the mean"), "prompts are uniform from here, both ends scaled to the mean";
     INPUT_TOKENS_MAX = "input_tokens_max", Kind::Number(POSITIVE), Depends("the mean"), "prompts are uniform to here";
-    OUTPUT_TOKENS_MEAN = "output_tokens_mean", Kind::Number(POSITIVE), Required, "mean tokens generated";
+    OUTPUT_TOKENS_MEAN = "output_tokens_mean", Kind::Number(AT_LEAST_ONE), Required, "mean tokens generated";
     OUTPUT_TOKENS_MIN = "output_tokens_min", Kind::Number(POSITIVE), Depends("the mean"), "outputs are uniform from here, both ends scaled to the mean";
     OUTPUT_TOKENS_MAX = "output_tokens_max", Kind::Number(POSITIVE), Depends("the mean"), "outputs are uniform to here";
     TTFT_MEAN_MS = "ttft_mean_ms", MILLISECONDS, Depends("not measured"), "mean time to first token";
@@ -438,8 +442,8 @@ table! { measured_point, MEASURED_POINT, "measurement.point":
     E2E_MEAN_MS = "e2e_mean_ms", MILLISECONDS, Depends("not measured"), "mean time from sending to the last token";
     E2E_P50_MS = "e2e_p50_ms", MILLISECONDS, Depends("not measured"), "median time from sending to the last token";
     E2E_P99_MS = "e2e_p99_ms", MILLISECONDS, Depends("not measured"), "99th percentile of the time from sending to the last token";
-    REQUESTS_PER_S = "requests_per_s", Kind::Number(POSITIVE), Depends("not measured"), "requests completed per second of the whole run";
-    OUTPUT_TOKENS_PER_S = "output_tokens_per_s", Kind::Number(POSITIVE), Depends("not measured"), "output tokens per second of the whole run";
+    REQUESTS_PER_S = "requests_per_s", PER_SECOND, Depends("not measured"), "requests completed per second of the whole run";
+    OUTPUT_TOKENS_PER_S = "output_tokens_per_s", PER_SECOND, Depends("not measured"), "output tokens per second of the whole run";
 }
 
 /// The top of a measurement set.

@@ -11,6 +11,7 @@ use super::node::Value;
 use super::{Document, ScenarioErrors, Serving, read};
 use crate::catalog::Catalog;
 use crate::engine::System;
+use crate::units::plain;
 
 /// One entry of a measurement set: a deployment and what was measured on it.
 #[derive(Clone, Debug)]
@@ -82,9 +83,28 @@ impl MeasuredPoint {
                 return Some(format!("{range}; expected {side}_tokens_min ≤ mean ≤ max"));
             }
         }
+        let later = |a: &str, b: &str| {
+            let (first, second) = (self.get(a)?, self.get(b)?);
+            let (a_is, b_is) = (plain(first), plain(second));
+            (first > second).then(|| format!("{a} = {a_is}, {b} = {b_is}; expected {a} ≤ {b}"))
+        };
+        let ordered =
+            ["mean", "p50", "p99"].map(|what| (format!("ttft_{what}_ms"), format!("e2e_{what}_ms")));
+        let quantiles = ["ttft", "tpot", "e2e"].map(|of| (format!("{of}_p50_ms"), format!("{of}_p99_ms")));
+        if let Some(what) = ordered.iter().chain(&quantiles).find_map(|(a, b)| later(a, b)) {
+            return Some(what);
+        }
+        let output = self.get("output_tokens_max").or(self.get("output_tokens_mean"));
+        if let Some(output) = output.filter(|output| *output < 1.5)
+            && let Some((column, _)) = self.values.iter().find(|(column, _)| column.starts_with("tpot_"))
+        {
+            return Some(format!(
+                "{column} of answers of {output} token; expected 2 tokens or more, or no TPOT"
+            ));
+        }
         ["completed", "concurrency"].into_iter().find_map(|column| {
             let count = self.get(column).filter(|count| *count > MOST_REQUESTS)?;
-            Some(format!("{column} = {count}; expected at most {MOST_REQUESTS}"))
+            Some(format!("{column} = {}; expected at most {}", plain(count), plain(MOST_REQUESTS)))
         })
     }
 }

@@ -66,6 +66,7 @@ pub fn cells(measurements: &[Measurement]) -> Result<Vec<Cell>, MeasurementError
     let mut all = Vec::new();
     for measurement in measurements {
         let shared = Arc::new(measurement.clone());
+        let before = all.len();
         match &measurement.data {
             MeasuredData::Requests { file, client_max_in_flight } => {
                 let (requests, answers) = files::requests(file)?;
@@ -77,6 +78,9 @@ pub fn cells(measurements: &[Measurement]) -> Result<Vec<Cell>, MeasurementError
             MeasuredData::Inline(points) => {
                 all.extend(points.iter().map(|point| Cell::of_point(&shared, point)));
             }
+        }
+        if all.len() == before {
+            return Err(MeasurementError::NoFigure { name: measurement.name.clone() });
         }
     }
     let is_measured =
@@ -205,7 +209,8 @@ impl Cell {
     /// What stops a run: see [`EngineError`].
     pub fn simulate(&self, system: &System) -> Result<Simulated, EngineError> {
         let users = match self.load {
-            Load::Users(users) => Some(users),
+            // Users without a request of their own have nothing to do.
+            Load::Users(users) => Some(users.min(u32::try_from(self.requests.len()).unwrap_or(u32::MAX))),
             Load::Recorded | Load::RatePerS(_) | Load::AllAtOnce => None,
         };
         simulate(system, &self.requests, users)

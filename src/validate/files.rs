@@ -36,6 +36,11 @@ pub enum MeasurementError {
     Engine(#[from] crate::engine::EngineError),
 }
 
+/// Nothing that is measured takes longer, nor has more tokens.
+const LONGEST_MS: f64 = 1e9;
+const LONGEST_S: f64 = 1e9;
+const MOST_TOKENS: f64 = 1e9;
+
 /// Columns of a row a request.
 const REQUEST_COLUMNS: [&str; 5] = ["send_s", "input_tokens", "output_tokens", "ttft_ms", "e2e_ms"];
 
@@ -118,14 +123,22 @@ pub(super) fn requests(file: &Path) -> Result<(Vec<Request>, Vec<Answer>), Measu
             let value = table.number(row, column, expected, is_possible)?;
             value.ok_or_else(|| table.field(row, column, "", expected))
         };
-        let is_tokens = |v: f64| v >= 1.0 && v <= f64::from(u32::MAX) && v == libm::trunc(v);
-        let send_s = get(send, "seconds", &|v| v.is_finite())?;
-        let input_tokens = get(input, "a whole number of at least 1", &is_tokens)? as u32;
-        let output_tokens = get(output, "a whole number of at least 1", &is_tokens)? as u32;
-        let ttft_s = get(ttft, "milliseconds above 0", &|v| v > 0.0 && v.is_finite())? / 1e3;
-        let e2e_s = get(e2e, "milliseconds, not below ttft_ms", &|v| v.is_finite() && v / 1e3 >= ttft_s)?;
+        let is_tokens = |v: f64| (1.0..=MOST_TOKENS).contains(&v) && v == libm::trunc(v);
+        let tokens = "a whole number from 1 to 1e9";
+        let send_s = get(send, "seconds, from -1e12 to 1e12", &|v| v.abs() <= 1e12)?;
+        let input_tokens = get(input, tokens, &is_tokens)? as u32;
+        let output_tokens = get(output, tokens, &is_tokens)? as u32;
+        let ttft_s =
+            get(ttft, "milliseconds from 0.001 to 1e9", &|v| (1e-3..=LONGEST_MS).contains(&v))? / 1e3;
+        let e2e_s = get(e2e, "milliseconds from ttft_ms to 1e9", &|v| v / 1e3 >= ttft_s && v <= LONGEST_MS)?;
         let answer = Answer { ttft_s, e2e_s: e2e_s / 1e3, output_tokens };
         rows.push((send_s, input_tokens, answer));
+    }
+    let earliest = rows.iter().map(|row: &(f64, u32, Answer)| row.0).fold(f64::INFINITY, f64::min);
+    if let Some(at) = rows.iter().position(|row| row.0 - earliest > LONGEST_S) {
+        let row = &table.rows[at];
+        let found = row.get(send).unwrap_or_default();
+        return Err(table.field(row, send, found, "seconds within 1e9 of the first request"));
     }
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let first = rows.first().map_or(0.0, |row| row.0);
@@ -163,7 +176,10 @@ fn point(table: &Table, row: &StringRecord) -> Result<MeasuredPoint, Measurement
             continue;
         }
         let given = match column {
-            Some(column) => table.number(row, column, &key.kind.describe(), |v| key.kind.allows(v))?,
+            Some(column) => {
+                let found = row.get(column).and_then(|text| text.parse().ok());
+                table.number(row, column, &key.kind.describe_to(found), |v| key.kind.allows(v))?
+            }
             None => None,
         };
         match (given.or(key.fallback.number()), column) {

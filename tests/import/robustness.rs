@@ -121,3 +121,30 @@ fn errors_name_the_line_and_the_key() {
         );
     }
 }
+
+/// Numbers of another world are refused, with what is possible, in a line that can be read.
+#[test]
+fn huge_numbers_are_refused_in_few_words() {
+    for (text, words) in [
+        (
+            "{\"backend\": \"vllm\", \"num_prompts\": 4, \"completed\": 1e300, \"request_throughput\": 1, \
+             \"mean_ttft_ms\": 5}",
+            "`completed`: found `1e300`, expected a number, at most 1e19",
+        ),
+        (
+            "send_s,input_tokens,output_tokens,ttft_ms,e2e_ms\n0,10,10,1e300,1e308\n",
+            "line 2, `e2e_ms`: found `1e308`, expected a number from 0 to 1e13",
+        ),
+        (
+            "send_s,input_tokens,output_tokens,ttft_ms,e2e_ms\n0,5000000000,10,20,100\n",
+            "`input_tokens`: found `5000000000`, expected a whole number of tokens, at most 4294967295",
+        ),
+        (
+            "concurrency,input_tokens_mean,output_tokens_mean,ttft_mean_ms\n1e12,10,10,20\n",
+            "line 2, `concurrency`: found `1e12`, expected a number from 0 to 4294967295",
+        ),
+    ] {
+        let error = import_text("file", text, None).expect_err("refused").to_string();
+        assert!(error.contains(words) && error.len() < 200, "{error}");
+    }
+}

@@ -6,6 +6,7 @@ use crate::scenario::problem::Problem;
 use crate::scenario::reader::{Reader, Section};
 use crate::scenario::{RunLength, RunPlan, Warmup};
 use crate::stats::RunMode;
+use crate::units::plain;
 use crate::workload::{Arrivals, Trace};
 
 const DEFAULT_REQUESTS: u64 = 10_000;
@@ -109,9 +110,12 @@ fn ends_before_the_clock(
     }
     let place = section.place(&keys::REQUESTS).filter(|_| section.find(&keys::REQUESTS).is_some());
     let place = place.or_else(|| top.find(&root::ARRIVALS).map(|node| node.span));
+    let years = libm::rint(run_s / YEAR_S);
+    let years = if years < 1e9 { years.to_string() } else { "more than a billion".to_owned() };
     let message = format!(
-        "run.requests = {requests} at {rate_per_s} req/s take {:.0} years; the clock ends after {:.0} years",
-        run_s / YEAR_S,
+        "run.requests = {requests} at {} req/s take {} years; the clock ends after {:.0} years",
+        plain(rate_per_s),
+        years,
         libm::floor(CLOCK_S / YEAR_S)
     );
     let most = rate_per_s * CLOCK_S;

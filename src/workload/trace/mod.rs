@@ -114,9 +114,16 @@ fn assemble(
             "{name}: {clamped} requests without input or output tokens are replayed with 1 token"
         ));
     }
+    if rows.last().is_some_and(|last| u64::try_from(last.arrival_ns - origin).is_err()) {
+        return Err(TraceError::Header {
+            file: name.to_owned(),
+            found: "arrivals that lie centuries apart".to_owned(),
+            expected: "all within the clock's 584 years".to_owned(),
+        });
+    }
     let requests = rows.iter().enumerate().map(|(index, row)| Request {
         index: index as u64,
-        send: SimTime::from_nanos(u64::try_from(row.arrival_ns - origin).unwrap_or(u64::MAX)),
+        send: SimTime::from_nanos((row.arrival_ns - origin) as u64),
         input_tokens: row.input_tokens.max(1),
         output_tokens: row.output_tokens.max(1),
         class: row.class,

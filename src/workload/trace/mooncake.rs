@@ -9,9 +9,11 @@
 use serde::Deserialize;
 
 use super::{Row, Trace, TraceError, TraceFormat, assemble, quoted, sort};
-use crate::units::Tokens;
+use crate::units::{Tokens, plain};
 
 const NANOS_PER_MS: f64 = 1e6;
+/// Within the clock.
+const LONGEST_NS: f64 = 1.8e19;
 
 #[derive(Deserialize)]
 struct Line {
@@ -35,13 +37,13 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Trace, TraceError> {
             ),
         })?;
         let nanos = parsed.timestamp * NANOS_PER_MS;
-        if !(0.0..1.8e19).contains(&nanos) {
+        if !(0.0..LONGEST_NS).contains(&nanos) {
             return Err(TraceError::Field {
                 file: name.to_owned(),
                 line: number,
                 column: "timestamp".to_owned(),
-                found: format!("`{}`", parsed.timestamp),
-                expected: "milliseconds that are not negative".to_owned(),
+                found: format!("`{}`", plain(parsed.timestamp)),
+                expected: format!("milliseconds from 0 to {:e}", LONGEST_NS / NANOS_PER_MS),
             });
         }
         rows.push(Row {

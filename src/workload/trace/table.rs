@@ -3,6 +3,9 @@
 use super::{TraceError, quoted};
 use crate::units::Tokens;
 
+/// The largest number in a file: seconds since 1970 are 1.8e9.
+const LARGEST: f64 = 1e12;
+
 /// Rows of a CSV text with a header.
 pub(in crate::workload) struct Table<'a> {
     file: &'a str,
@@ -73,17 +76,18 @@ impl<'t> Row<'t> {
         self.record.get(column.0).unwrap_or("")
     }
 
-    /// A finite number that is not negative.
+    /// A number from 0 to [`LARGEST`].
     pub fn number(&self, column: Column) -> Result<f64, TraceError> {
         let parsed: Option<f64> = self.text(column).parse().ok();
         parsed
-            .filter(|value| value.is_finite() && *value >= 0.0)
-            .ok_or_else(|| self.error(column, "a number that is not negative"))
+            .filter(|value| (0.0..=LARGEST).contains(value))
+            .ok_or_else(|| self.error(column, &format!("a number from 0 to {LARGEST:e}")))
     }
 
     pub fn tokens(&self, column: Column) -> Result<Tokens, TraceError> {
         let parsed = self.text(column).parse().ok();
-        parsed.ok_or_else(|| self.error(column, "a whole number of tokens"))
+        parsed
+            .ok_or_else(|| self.error(column, &format!("a whole number of tokens, at most {}", Tokens::MAX)))
     }
 
     /// The error that `column` of this row is not what was `expected`.

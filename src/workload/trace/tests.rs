@@ -61,11 +61,23 @@ fn errors_name_file_line_column_found_and_expected() {
     let cases = [
         (
             "arrival_s,input_tokens,output_tokens\n0,5,1\n1,many,3\n",
-            "t, line 3, column `input_tokens`: found `many`, expected a whole number of tokens",
+            "t, line 3, column `input_tokens`: found `many`, expected a whole number of tokens, at most 4294967295",
         ),
         (
             "arrival_s,input_tokens,output_tokens\n-1,5,1\n",
-            "t, line 2, column `arrival_s`: found `-1`, expected a number that is not negative",
+            "t, line 2, column `arrival_s`: found `-1`, expected a number from 0 to 1e12",
+        ),
+        (
+            "arrival_s,input_tokens,output_tokens\n1e300,5,1\n",
+            "t, line 2, column `arrival_s`: found `1e300`, expected a number from 0 to 1e12",
+        ),
+        (
+            "{\"timestamp\": 1e300, \"input_length\": 1, \"output_length\": 1}\n",
+            "t, line 1, column `timestamp`: found `1e300`, expected milliseconds from 0 to 1.8e13",
+        ),
+        (
+            "TIMESTAMP,ContextTokens,GeneratedTokens\n1000-01-01 00:00:00,1,1\n2024-01-01 00:00:00,1,1\n",
+            "t: found arrivals that lie centuries apart, expected all within the clock's 584 years",
         ),
         ("arrival_s,input_tokens,output_tokens\n0,5\n", "t, line 2: found 2 columns, expected 3"),
         (
