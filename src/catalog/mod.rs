@@ -234,6 +234,14 @@ impl Catalog {
         })
     }
 
+    /// All tables of values of the profile `name`, which the catalog has or a file, in its order.
+    ///
+    /// # Errors
+    /// Unknown name, or an invalid file.
+    pub fn tables_of_profile(&self, name: &str, base: &Path) -> Result<Vec<Profile>, CatalogError> {
+        Ok(self.named_profile(name, base)?.1)
+    }
+
     /// The tables of a profile that the catalog has, or a file, and the path it was read from.
     fn named_profile(&self, name: &str, base: &Path) -> Result<(String, Vec<Profile>), CatalogError> {
         if let Some(file) = self.profiles.get(name) {
