@@ -342,7 +342,7 @@ mod tests {
         let node = Node::json("f.json", r#"{"a": {"b": [1, "x"]}}"#).unwrap();
         let at = At::root("f.json", Some(3), &node);
         let error = at.get("a").unwrap().number("b").unwrap_err();
-        assert_eq!(error.to_string(), "f.json, line 3, `a.b`: found a list, expected a finite number");
+        assert_eq!(error.to_string(), "f.json, line 3, `a.b`: found a list, expected a number, at most 1e19");
         let error = Node::json("f.json", "{\n\"a\": }").unwrap_err();
         assert_eq!(error.to_string(), "f.json, line 2, column 6: expected value");
     }
