@@ -1,14 +1,12 @@
 //! A profile: fitted step-time parameters.
 
-use std::path::Path;
-
 use super::Page;
-use crate::catalog::{Catalog, CatalogError, Dtype, ModelKind, Profile, Weights};
+use crate::catalog::{Catalog, CatalogError, ModelKind};
 use crate::report::format::number;
 use crate::report::provenance::standing;
 
 pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogError> {
-    let profiles = of_name(catalog, name)?;
+    let profiles = catalog.profile_tables(name)?;
     let mut pages = Vec::new();
     for profile in profiles {
         let mut page = Page::new(format!(
@@ -62,43 +60,4 @@ pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogE
         pages.push(page.text());
     }
     Ok(pages.join("\n"))
-}
-
-/// The profile's entries, one for each weight dtype it was fitted for. The catalog hands a profile out only for a
-/// GPU and an engine, so each pair is asked.
-fn of_name(catalog: &Catalog, name: &str) -> Result<Vec<Profile>, CatalogError> {
-    let mut found: Vec<Profile> = Vec::new();
-    let mut refusal = None;
-    for gpu in catalog.hardware_names() {
-        let gpu = catalog.hardware(&gpu)?;
-        for (engine, versions) in catalog.engine_versions() {
-            let kinds = ModelKind::ALL;
-            let all = Dtype::ALL.into_iter().flat_map(|dtype| kinds.map(|kind| Weights { dtype, kind }));
-            let versions = versions.iter().rev().map(|version| Some(version.as_str()));
-            let versions: Vec<Option<&str>> = std::iter::once(None).chain(versions).collect();
-            for (weights, version) in all.flat_map(|weights| versions.iter().map(move |v| (weights, *v))) {
-                let is_new = |profile: &Profile| {
-                    let kind = profile.values.first().and_then(|values| values.models);
-                    // Values for all kinds, and for many versions, are listed once.
-                    let of_kind = kind.unwrap_or(ModelKind::Dense) == weights.kind;
-                    profile.name == name && of_kind && !found.iter().any(|other| is_same(other, profile))
-                };
-                match catalog.profile(name, &gpu, &engine, version, weights, Path::new("")) {
-                    Ok(profile) if is_new(&profile) => found.push(profile),
-                    Ok(_) => {}
-                    Err(error) => refusal = refusal.or(Some(error)),
-                }
-            }
-        }
-    }
-    match refusal {
-        Some(error) if found.is_empty() => Err(error),
-        _ => Ok(found),
-    }
-}
-
-/// Whether two profiles of one name are the same table of values.
-fn is_same(one: &Profile, other: &Profile) -> bool {
-    let table = |profile: &Profile| profile.values.first().map(|values| (values.weight_dtype, values.models));
-    table(one) == table(other) && one.until_version == other.until_version
 }
