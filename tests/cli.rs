@@ -553,6 +553,19 @@ fn everything_listed_can_be_shown() {
     assert!(text.contains("h100-sxm"), "{text}");
 }
 
+/// All tables of a profile in the order of its file, by name or by path; it took seconds to ask for every pair of GPU
+/// and engine.
+#[test]
+fn a_profile_is_shown_as_its_file_has_it() {
+    let shown = stdout(&["show", "profile", "h100-sxm-vllm"]);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("calibration/profiles/h100-sxm-vllm.toml");
+    let text = std::fs::read_to_string(&file).expect("a profile");
+    assert_eq!(shown.matches("h100-sxm-vllm: vllm").count(), text.matches("[[values]]").count());
+    assert_eq!(stdout(&["show", "profile", file.to_str().expect("a path")]), shown);
+    let error = stderr_of_failure(&["show", "profile", "h100-sxm-vlm"], 2);
+    assert!(error.contains("the nearest is `h100-sxm-vllm`"), "{error}");
+}
+
 #[test]
 fn a_shown_scenario_is_a_scenario() {
     let path = scratch("shown").join("mine.toml");

@@ -271,6 +271,21 @@ impl Catalog {
         Ok(profiles.into_iter().next().map(|profile| profile.gpu))
     }
 
+    /// The profile called `name`, or at a path to one, as its file has it: one for each table of values.
+    ///
+    /// # Errors
+    /// Unknown name, or an invalid file.
+    pub fn profile_tables(&self, name: &str) -> Result<Vec<Profile>, CatalogError> {
+        match self.profiles.get(name) {
+            Some(file) => self.read_profile(name, file),
+            None if name.ends_with(".toml") => {
+                let path = Path::new(name);
+                profile::read(&files::stem(path), &File::read(path))
+            }
+            None => Err(unknown("profile", name, &self.profiles)),
+        }
+    }
+
     /// Which profiles there are for an engine on a GPU, in words.
     fn profiles_for(&self, gpu: &Hardware, engine: &str) -> String {
         let holds = |name: &str, file: &File| {
