@@ -1,5 +1,7 @@
 //! A profile: fitted step-time parameters.
 
+use std::path::Path;
+
 use super::Page;
 use crate::catalog::{AllReduce, Catalog, CatalogError, ModelKind, Profile, Standing};
 use crate::report::format::number;
