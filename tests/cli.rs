@@ -881,7 +881,7 @@ fn what_several_sets_have_in_common_is_said_once() {
 #[test]
 fn a_profile_shows_its_all_reduces_and_a_step_its_launch() {
     let text = stdout(&["show", "profile", "b200-sxm-sglang"]);
-    assert!(text.contains("8 GPUs: 8.30 us + 330 GB/s"), "{text}");
+    assert!(text.contains("8 GPUs: 8.30 us + 240 GB/s"), "{text}");
     let text = stdout(&["show", "profile", "rtx-4090-vllm"]);
     assert!(text.contains("calibrated, never scored"), "{text}");
     let launch = ["explain", "chat-h100", "--no-files", "--set", "hardware.profile=h100-sxm-vllm-estimated"];

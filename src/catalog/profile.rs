@@ -496,21 +496,21 @@ fn read_values(table: &ValuesTable, file: &File) -> Result<ProfileValues, Catalo
         let is_it = |found: &DeValue<'_>| matches!(found, DeValue::String(text) if text == version);
         return Err(file.invalid_at("values.until_version", is_it, &message));
     }
+    let half_tokens = within("half_tokens", table.half_tokens, HALF_TOKENS)?;
     Ok(ProfileValues {
         weight_dtype: table.weight_dtype,
         models: table.models,
         compute: fraction("compute", table.compute)?,
         memory: fraction("memory", table.memory)?,
         expert_compute: fraction("expert_compute", table.expert_compute.unwrap_or(table.compute))?,
-        expert_half_tokens: within(
-            "expert_half_tokens",
-            table.expert_half_tokens.unwrap_or(table.half_tokens),
-            HALF_TOKENS,
-        )?,
+        expert_half_tokens: match table.expert_half_tokens {
+            Some(tokens) => within("expert_half_tokens", tokens, HALF_TOKENS)?,
+            None => half_tokens,
+        },
         expert_half_width: within("expert_half_width", table.expert_half_width, HALF_WIDTH)?,
         expert_memory: within("expert_memory", table.expert_memory.unwrap_or(EXPERT_MEMORY), RATES)?,
         expert_correlation: within("expert_correlation", table.expert_correlation, CORRELATIONS)?,
-        half_tokens: within("half_tokens", table.half_tokens, HALF_TOKENS)?,
+        half_tokens,
         kv_memory: fraction("kv_memory", table.kv_memory)?,
         fp8_kv_memory: fraction("fp8_kv_memory", table.fp8_kv_memory.unwrap_or(table.kv_memory))?,
         attention_compute: fraction("attention_compute", table.attention_compute)?,

@@ -556,8 +556,8 @@ fn a_named_profile_without_values_for_what_is_served() {
     for (sets, wanted, instead) in [
         (
             &["hardware.profile=h100-sxm-vllm", "model.weight_dtype=int4"][..],
-            "profile `h100-sxm-vllm` has no values for int4 weights of dense models under vllm 0.23; it has: bf16 of all \
-             models, bf16 of dense models (vllm up to 0.13), fp8 of dense models",
+            "profile `h100-sxm-vllm` has no values for int4 weights of dense models under vllm 0.23; it has: bf16 of \
+             dense models, bf16 of dense models (vllm up to 0.13), fp8 of dense models",
             "\"auto\" takes h100-sxm-vllm-estimated (estimated)",
         ),
         (
