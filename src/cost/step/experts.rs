@@ -4,7 +4,7 @@
 //! its intermediate columns on a GPU and m rows, at w / (w + w_h) and m / (m + h) of their best rate e. (Law and
 //! constants: operator tables of NVIDIA AIConfigurator, 20 to 1,459 shapes a GPU and dtype, from 128 columns and one
 //! token on; it is 5 to 13 % off in the median. Without w it is 10 to 21 %.) The time that an expert computes falls less
-//! than with the number of its slices: from 2,048 columns on one GPU to 256 on each of eight by 4.3 with w_h = 300.
+//! than with the number of its slices: from 2,048 columns on one GPU to 256 on each of eight by 4.2 with w_h = 300.
 //!
 //! A token picks k of E experts, each with the chance q = k/E. Which ones are liked differs from step to step (a
 //! router has favourites, and texts that are alike pick alike), so that two tokens pick an expert with the
