@@ -211,6 +211,7 @@ pub(super) fn read(name: &str, file: &File, price: Option<Price>) -> Result<Hard
 
 fn read_kernels(table: KernelsTable, file: &File) -> Result<Kernels, CatalogError> {
     let fraction = |key: &str, value: f64| file.fraction(&format!("kernels.{key}"), value);
+    check_distinct(&table.experts, file)?;
     let optional = |key: &str, value: Option<f64>| value.map(|value| fraction(key, value)).transpose();
     Ok(Kernels {
         bf16_compute: fraction("bf16_compute", table.bf16_compute)?,
@@ -234,11 +235,27 @@ fn read_kernels(table: KernelsTable, file: &File) -> Result<Kernels, CatalogErro
     })
 }
 
+/// Least compute of a table of experts: the estimate made of it is one of a profile too.
+const EXPERT_COMPUTE: (f64, f64) = (0.01, 1.0);
+
+fn check_distinct(rows: &[ExpertRow], file: &File) -> Result<(), CatalogError> {
+    for (index, row) in rows.iter().enumerate() {
+        if rows[..index].iter().any(|other| other.weight_dtype == row.weight_dtype) {
+            let message = format!(
+                "a second row of `kernels.experts` for {} weights; expected one for each `weight_dtype`",
+                row.weight_dtype.name()
+            );
+            return Err(file.invalid(&message));
+        }
+    }
+    Ok(())
+}
+
 fn read_experts(row: &ExpertRow, file: &File) -> Result<ExpertKernels, CatalogError> {
     let key = |name: &str| format!("kernels.experts.{name}");
     Ok(ExpertKernels {
         weight_dtype: row.weight_dtype,
-        compute: file.fraction(&key("compute"), row.compute)?,
+        compute: file.within(&key("compute"), row.compute, EXPERT_COMPUTE)?,
         half_tokens: file.within(&key("half_tokens"), row.half_tokens, HALF_TOKENS)?,
         half_width: file.within(&key("half_width"), row.half_width, HALF_WIDTH)?,
         memory: file.fraction(&key("memory"), row.memory)?,

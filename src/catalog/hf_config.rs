@@ -59,9 +59,13 @@ impl<'a> Config<'a> {
         let Some((key, value)) = keys.iter().find_map(|key| Some((key, self.get(key)?))) else {
             return Ok(None);
         };
-        let number = value.as_u64().or_else(|| value.as_f64().filter(|n| n.fract() == 0.0).map(|n| n as u64));
-        let number = number.and_then(|number| u32::try_from(number).ok());
-        number.map(Some).ok_or_else(|| format!("`{key}` is {value}; it must be a whole number"))
+        // A negative one is no 0.
+        let is_count = |n: &f64| n.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(n);
+        let number = value.as_f64().filter(is_count).map(|n| n as u32);
+        let most = u32::MAX;
+        number
+            .map(Some)
+            .ok_or_else(|| format!("`{key}` is {value}; it must be a whole number from 0 to {most}"))
     }
 
     fn required(&self, keys: &[&str]) -> Result_<u32> {

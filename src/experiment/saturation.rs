@@ -27,6 +27,10 @@ use crate::workload::{Arrivals, Workload};
 /// The most requests of a saturated run of one replica, and the fewest that say anything.
 const MOST: u64 = 20_000;
 const FEWEST: u64 = 2_000;
+/// A run has at least so many times the requests that are in service at once, up to a bound: one that a batch holds as a
+/// whole never fills it, and its second half completes next to nothing.
+const TIMES_IN_SERVICE: f64 = 6.0;
+const MOST_TO_FILL: u64 = 200_000;
 /// The one replica of a fleet runs as many times as long as there are replicas, up to this.
 const MOST_TIMES: u32 = 8;
 /// Replications unless one was asked for, which has no interval: that of two or three is too wide to decide.
@@ -68,7 +72,9 @@ pub fn saturate(scenario: &Scenario) -> Result<Option<Saturation>, EngineError> 
     one.system.replicas = 1;
     one.gpus = scenario.gpus / replicas;
     let requests = asked.clamp(FEWEST, MOST) * u64::from(replicas.min(MOST_TIMES));
-    let burst = run_once(&with_load(&one, Arrivals::AllAtOnce, requests, RunMode::Benchmark), 0)?;
+    let Some((requests, burst)) = filling_burst(&one, requests)? else {
+        return Ok(None);
+    };
     let fitting = fitting_share(std::slice::from_ref(&burst));
     let rate_per_s = OVERLOAD * burst.all.completed_per_s / fitting;
     // A rate that is not a rate: nothing completed.
@@ -84,7 +90,7 @@ pub fn saturate(scenario: &Scenario) -> Result<Option<Saturation>, EngineError> 
     };
     let runs = replicate(&overloaded, Vec::new(), replications)?;
     let rates: Vec<f64> = runs.iter().map(|run| f64::from(replicas) * run.all.completed_per_s).collect();
-    let Some(completed_per_s) = Estimate::of(&rates) else {
+    let Some(completed_per_s) = Estimate::of(&rates).filter(|rate| rate.mean > 0.0) else {
         return Ok(None);
     };
     let fitting = fitting_share(&runs);
@@ -95,6 +101,22 @@ pub fn saturate(scenario: &Scenario) -> Result<Option<Saturation>, EngineError> 
         by_replication: rates,
         point: Point::new(Vec::new(), overloaded, runs),
     }))
+}
+
+/// A burst of at least `requests` that is served over and over, and how many it has; `None` if a batch holds most of the
+/// largest one.
+fn filling_burst(scenario: &Scenario, mut requests: u64) -> Result<Option<(u64, RunSummary)>, EngineError> {
+    loop {
+        let burst = run_once(&with_load(scenario, Arrivals::AllAtOnce, requests, RunMode::Benchmark), 0)?;
+        let in_service: f64 = burst.replicas.iter().map(|replica| replica.running).sum();
+        if TIMES_IN_SERVICE * in_service <= requests as f64 {
+            return Ok(Some((requests, burst)));
+        }
+        if requests >= MOST_TO_FILL {
+            return Ok((2.0 * in_service <= requests as f64).then_some((requests, burst)));
+        }
+        requests = (4 * requests).min(MOST_TO_FILL);
+    }
 }
 
 /// Share of the requests that are not too long for the deployment.
@@ -111,4 +133,23 @@ fn with_load(scenario: &Scenario, arrivals: Arrivals, requests: u64, mode: RunMo
     scenario.run.length = RunLength::Requests(requests);
     scenario.run.mode = mode;
     scenario
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Catalog;
+    use crate::scenario::Document;
+
+    /// 3,000 servers of one second each complete 3,000 per second, and hold all of a run of 2,000 requests.
+    #[test]
+    fn a_batch_that_holds_a_whole_run_is_filled_by_a_longer_one() {
+        let text = "[engine]\nname = 'synthetic'\nservers = 3000\nservice_time = { constant = { value_s = 1.0 } }\n\
+                    [arrivals.poisson]\nrate_per_s = 50\n[run]\nrequests = 300\nreplications = 2\n";
+        let document = Document::parse(text, None).expect("TOML");
+        let scenario = document.scenario(&Catalog::new(None)).expect("a scenario");
+        let saturation = saturate(&scenario).expect("a run").expect("saturated");
+        let completed_per_s = saturation.completed_per_s.mean;
+        assert!((completed_per_s / 3000.0 - 1.0).abs() < 0.02, "{completed_per_s}");
+    }
 }

@@ -57,6 +57,17 @@ fn kernels(page: &mut Page, kernels: &Kernels) {
         text += &format!("; fp8 compute {}, weights {}", number(compute), number(memory));
     }
     page.line("kernels", text);
+    for one in &kernels.experts {
+        let text = format!(
+            "{}: compute {} (half of it at {} rows, and at {} columns on a GPU), weights {}",
+            one.weight_dtype.name(),
+            number(one.compute),
+            number(one.half_tokens),
+            number(one.half_width),
+            number(one.memory)
+        );
+        page.line("experts", text);
+    }
     for point in &kernels.all_reduce {
         let text = format!(
             "{} GPUs: {} us + {} GB/s",

@@ -7,7 +7,7 @@ use crate::experiment::objective;
 use crate::experiment::point::{Point, run_point};
 use crate::experiment::sweep::Progress;
 use crate::experiment::{SloVerdict, Verdict};
-use crate::scenario::{Document, Override, RunLength, Scenario};
+use crate::scenario::{Document, Override, RunPlan, Scenario};
 
 /// One change and what it does at the first failing load.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub(super) fn levers(
                 .map_err(CapacityError::from)
                 .and_then(|document| axis.scenario(&document, catalog, load))
             {
-                Ok(scenario) => tried(scenario, &failing.scenario.run.length, before)?,
+                Ok(scenario) => tried(scenario, &failing.scenario.run, before)?,
                 Err(CapacityError::Scenario(errors)) => LeverOutcome::Impossible(one_line(&errors)),
                 Err(other) => return Err(other),
             };
@@ -69,12 +69,9 @@ pub(super) fn levers(
         .collect()
 }
 
-fn tried(
-    mut scenario: Scenario,
-    length: &RunLength,
-    before: Option<f64>,
-) -> Result<LeverOutcome, CapacityError> {
-    scenario.run.length = *length;
+fn tried(mut scenario: Scenario, run: &RunPlan, before: Option<f64>) -> Result<LeverOutcome, CapacityError> {
+    // As long, as often and with the same start removed as what it is compared with.
+    scenario.run = run.clone();
     let point = run_point(&scenario)?;
     let passes = point.slo == SloVerdict::Met && point.stability.verdict == Verdict::Stable;
     Ok(LeverOutcome::Tried { passes, before, after: worst(&point), gpus: point.scenario.gpus })

@@ -63,7 +63,7 @@ pub(super) fn read<'d>(
 }
 
 /// A steady run of `requests` ends when the last of them is sent: that must be after the warm-up and, in a
-/// closed loop, after the users have sent their first, all at time 0.
+/// closed loop, well after the users have sent their first, all at time 0: what starts together says little else.
 fn long_enough(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
@@ -72,10 +72,14 @@ fn long_enough(
     warmup: Option<Warmup>,
 ) {
     if let Some(Arrivals::Closed { users, .. }) = arrivals
-        && requests <= u64::from(*users)
+        && requests < 2 * u64::from(*users)
     {
         let problem = Problem::new(section.place(&keys::REQUESTS), "the run ends before it has begun");
-        let label = format!("{requests} requests of {users} users are all sent at time 0: give more");
+        let label = format!(
+            "found {requests}, of which {} are sent at time 0 by {users} users: give at least {}",
+            requests.min(u64::from(*users)),
+            2 * u64::from(*users)
+        );
         reader.problem(problem.label(label));
     }
     if let (Some(rate_per_s), Some(Warmup::Seconds(warmup_s))) =
