@@ -17,9 +17,9 @@ use crate::validate::{Cell, Family, Figure, Figures, Load, MeasurementError, Sco
 const ALWAYS: [Parameter; 3] = [Parameter::OverheadPerLayer, Parameter::PerSequence, Parameter::FrontEnd];
 /// Shares of the kernels' compute from which the search starts; the best end is taken.
 const COMPUTE_STARTS: [f64; 2] = [1.0, 0.75];
-/// One more start, as multiples, where prefill launches are fitted: they are a floor under a step, and no slope
-/// leads up to a floor that lies below everything. The search is to come down from a server whose short prompts
-/// wait for the host, its long ones for matrices far below their best rate.
+/// One more start, as multiples, where prefill launches are fitted: long steps hide them, and hardly a slope leads up to
+/// launches that all steps hide. The search is to come down from a server whose short prompts wait for the host, its
+/// long ones for matrices far below their best rate.
 const LONG_LAUNCH: [(Parameter, f64); 5] = [
     (Parameter::PrefillLaunchPerLayer, 8.0),
     (Parameter::Compute, 0.2),
@@ -137,7 +137,7 @@ pub(super) fn simulate_all(cells: &[Cell], values: &ProfileValues) -> Result<Vec
         .collect()
 }
 
-/// Where a fit starts: what the kernels reach, not derated, with prior host constants.
+/// Where a fit starts: what the kernels reach, with prior host constants.
 fn kernel_values(cell: &Cell) -> ProfileValues {
     let serving = cell.serving();
     let weights = serving.model.weights(serving.weight_dtype);

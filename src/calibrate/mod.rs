@@ -261,7 +261,7 @@ fn fit_weights(
         fitted: scored,
         held_out,
         held_out_cells: held_out_scored.len(),
-        held_out_models: models(&held_out_scored),
+        held_out_models: distinct(&held_out_scored, |one| one.cell.serving().model.name.clone()),
         held_out_errors: error_table(&held_out_scored),
     })
 }
@@ -307,16 +307,15 @@ fn not_calibrated(doubts: &[String]) -> Vec<String> {
     if doubts.is_empty() { Vec::new() } else { vec![text] }
 }
 
-/// Models of `cells`, each once.
-fn models(cells: &[Scored]) -> Vec<String> {
-    let mut models: Vec<String> = Vec::new();
-    for one in cells {
-        let name = &one.cell.serving().model.name;
-        if !models.contains(name) {
-            models.push(name.clone());
+/// What `cells` have of something, each once and in the order of first appearance.
+fn distinct(cells: &[Scored], of: impl Fn(&Scored) -> String) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in cells.iter().map(of) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
-    models
+    names
 }
 
 /// What the state of the parameters says of the data.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Calibration, Fit, Fitted, Parameter};
-use crate::catalog::{AllReduce, Standing};
+use super::{Calibration, Fit, Fitted, Parameter, distinct};
+use crate::catalog::AllReduce;
 use crate::validate::{ErrorRow, Figure, Load, Scored, error_words};
 
 /// `calibration` as the text of a profile; `command`: how it was asked for.
@@ -27,11 +27,10 @@ fn line(out: &mut String, text: &str) {
 
 fn values(out: &mut String, fit: &Fit) {
     let values = &fit.values;
-    let standing = if fit.standing == Standing::Calibrated { "calibrated" } else { "estimated" };
     line(out, "\n[[values]]");
     line(out, &format!("weight_dtype = {:?}", fit.weights.dtype.name()));
     line(out, &format!("models = {:?}", fit.weights.kind.key()));
-    line(out, &format!("standing = {standing:?}"));
+    line(out, &format!("standing = {:?}", fit.standing.name()));
     line(out, &format!("versions = {}", text(&versions(fit))));
     let stands =
         |one: &Parameter| !one.is_multiple() && (fit.weights.kind.has_experts() || !one.is_of_experts());
@@ -64,11 +63,10 @@ fn record(out: &mut String, fit: &Fit, command: &str) {
     let cells = &fit.fitted;
     line(out, "[values.fit]");
     line(out, &format!("command = {}", text(command)));
-    line(out, &format!("data = {}", names(cells, |one| one.cell.measurement.name.clone())));
-    line(out, &format!("models = {}", names(cells, |one| one.cell.serving().model.name.clone())));
+    line(out, &format!("data = {}", list(&distinct(cells, |one| one.cell.measurement.name.clone()))));
+    line(out, &format!("models = {}", list(&distinct(cells, |one| one.cell.serving().model.name.clone()))));
     if !fit.held_out_models.is_empty() {
-        let quoted: Vec<String> = fit.held_out_models.iter().map(|name| text(name)).collect();
-        line(out, &format!("held_out_models = [{}]", quoted.join(", ")));
+        line(out, &format!("held_out_models = {}", list(&fit.held_out_models)));
     }
     line(out, &format!("cells_fitted = {}", cells.len()));
     line(out, &format!("cells_held_out = {}", fit.held_out_cells));
@@ -121,14 +119,7 @@ fn figure_key(figure: Figure) -> &'static str {
     figure.column().trim_end_matches("_ms").trim_end_matches("_per_s")
 }
 
-fn names(cells: &[Scored], of: impl Fn(&Scored) -> String) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for one in cells {
-        let name = of(one);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+fn list(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| text(name)).collect();
     format!("[{}]", quoted.join(", "))
 }

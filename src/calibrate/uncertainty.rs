@@ -14,6 +14,7 @@
 //! not known well, and one of hardly more clusters than parameters not at all.
 
 use super::least_squares::{huber_weight, normal_equations, solve};
+use crate::rng::inverse_normal_cdf;
 use crate::stats::student_quantile;
 
 /// Share of an error's variance that is common to its cluster.
@@ -22,8 +23,6 @@ const SHARED: f64 = 0.5;
 const LEAST_DEVIATION: f64 = 0.02;
 /// Degrees of freedom below which a spread cannot be told.
 const FEWEST_FREE: usize = 2;
-/// Above it lie 2.5 % of a normal distribution.
-const NORMAL_QUANTILE: f64 = 1.959_964;
 /// Relative to the largest diagonal element of A.
 const RIDGE: f64 = 1e-9;
 
@@ -79,7 +78,7 @@ pub(super) fn count(clusters: &[usize]) -> usize {
 /// these are too few for any.
 pub(super) fn widening(clusters: usize, parameters: usize) -> Option<f64> {
     let free = clusters.checked_sub(parameters).filter(|free| *free >= FEWEST_FREE)?;
-    student_quantile(0.975, free as f64).map(|quantile| quantile / NORMAL_QUANTILE)
+    student_quantile(0.975, free as f64).map(|quantile| quantile / inverse_normal_cdf(0.975))
 }
 
 /// s, corrected for the parameters that were fitted to it; with fewer clusters than parameters by as much

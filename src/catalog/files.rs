@@ -112,12 +112,15 @@ impl File {
         CatalogError::Invalid { path: self.path.clone(), message: message.to_owned() }
     }
 
-    /// As [`File::invalid`], at `key` of the `index`-th table of the list `list`.
+    /// As [`File::invalid`], at `key` of the `index`-th table of the list at the dotted key `list`.
     pub fn invalid_in(&self, list: &str, index: usize, key: &str, message: &str) -> CatalogError {
         let text = self.text.as_deref().unwrap_or_default();
         let table = DeTable::parse(text).ok();
         let value = table.as_ref().and_then(|table| {
-            let item = table.get_ref().get(list)?.get_ref().as_array()?.get(index)?;
+            let mut keys = list.split('.');
+            let top = table.get_ref().get(keys.next()?)?;
+            let found = keys.try_fold(top, |value, key| value.get_ref().as_table()?.get(key))?;
+            let item = found.get_ref().as_array()?.get(index)?;
             item.get_ref().as_table()?.get(key)
         });
         match value {

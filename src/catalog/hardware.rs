@@ -181,6 +181,8 @@ const TERA_PER_S: (f64, f64) = (0.01, 1e6);
 const STARTUP_US: (f64, f64) = (0.0, 1e6);
 pub(super) const HALF_TOKENS: (f64, f64) = (0.0, 1e5);
 pub(super) const HALF_WIDTH: (f64, f64) = (0.0, 1e5);
+/// The estimate made of it, a part, is one of a profile too.
+const EXPERT_COMPUTE: (f64, f64) = (0.01, 1.0);
 const MOST_GPUS: u32 = 1 << 16;
 
 /// Reads a GPU's file; its price stands elsewhere.
@@ -235,9 +237,6 @@ fn read_kernels(table: KernelsTable, file: &File) -> Result<Kernels, CatalogErro
     })
 }
 
-/// Least compute of a table of experts: the estimate made of it is one of a profile too.
-const EXPERT_COMPUTE: (f64, f64) = (0.01, 1.0);
-
 fn check_distinct(rows: &[ExpertRow], file: &File) -> Result<(), CatalogError> {
     for (index, row) in rows.iter().enumerate() {
         if rows[..index].iter().any(|other| other.weight_dtype == row.weight_dtype) {
@@ -245,7 +244,7 @@ fn check_distinct(rows: &[ExpertRow], file: &File) -> Result<(), CatalogError> {
                 "a second row of `kernels.experts` for {} weights; expected one for each `weight_dtype`",
                 row.weight_dtype.name()
             );
-            return Err(file.invalid(&message));
+            return Err(file.invalid_in("kernels.experts", index, "weight_dtype", &message));
         }
     }
     Ok(())

@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub use dtype::Dtype;
 pub use engine::EngineDefaults;
 pub use error::CatalogError;
-pub use hardware::{AllReduce, Hardware, Kernels};
+pub use hardware::{AllReduce, ExpertKernels, Hardware, Kernels};
 pub use model::{Attention, LayerGroup, Mlp, Model, Parameters, WeightBytes};
 pub use price::{Price, age_months};
 pub use profile::{ModelKind, Profile, ProfileValues, Standing, Weights};

@@ -279,10 +279,10 @@ pub(super) struct CalibrateArgs {
     /// File for the fitted profile
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Parameters to fit besides compute (of a mixture: that of its experts), overheads and front end: memory,
-    /// expert_memory, expert_correlation, half_tokens, kv_memory, fp8_kv_memory, attention_compute,
-    /// prefill_launch_per_layer_us, throttle (all-reduces are fitted where several tensor-parallel sizes
-    /// tell)
+    /// Parameters to fit besides compute (of a mixture: expert_compute), overheads and front end: memory,
+    /// expert_half_tokens, expert_half_width, expert_memory, expert_correlation, half_tokens, kv_memory,
+    /// fp8_kv_memory, attention_compute, prefill_launch_per_layer_us, throttle (all-reduces are fitted
+    /// where several tensor-parallel sizes tell)
     #[arg(long, value_name = "PARAMETER", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub fit: Vec<String>,
     /// Load points to score and not to fit: half:SEED, or tensor_parallel_size, input_tokens,

@@ -221,7 +221,6 @@ fn model(point: &Point) -> Option<&str> {
     point.scenario.serving.as_ref().map(|serving| serving.model.name.as_str())
 }
 
-/// Differences between the scenarios that make their numbers mean different things.
 /// That the step times of both are not equally well founded, or that those of one were fitted on another model. What
 /// both have in common is in the head.
 fn of_profiles(a: &Scenario, b: &Scenario) -> Option<String> {
@@ -245,6 +244,7 @@ fn of_profiles(a: &Scenario, b: &Scenario) -> Option<String> {
     ))
 }
 
+/// Differences between the scenarios that make their numbers mean different things.
 fn cautions(a: &Point, b: &Point, tokens_per_word: [Option<f64>; 2]) -> Vec<String> {
     let mut cautions = Vec::new();
     let (first, second) = (&a.scenario, &b.scenario);

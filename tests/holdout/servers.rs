@@ -149,6 +149,15 @@ const QWEN35_IN_BF16: Source = Source {
     recv_interval: RECV,
     ..Source::PLAIN
 };
+/// Of 0.5.9, on H200 and B200.
+const QWEN35_IN_FP8: Source = Source {
+    paths: QWEN35,
+    precision: "fp8",
+    versions: Some(&["0.5.9"]),
+    model: "qwen3.5-397b-a17b",
+    weights: "fp8",
+    ..Source::PLAIN
+};
 const QWEN35_IN_NVFP4: Source = Source {
     precision: "fp4",
     weights: "nvfp4",
@@ -271,14 +280,9 @@ pub const SERVERS: &[Server] = &[
         system: "h200_sxm",
         backend: "sglang",
         models: &[Source {
-            paths: QWEN35,
-            precision: "fp8",
-            versions: Some(&["0.5.9"]),
-            model: "qwen3.5-397b-a17b",
-            weights: "fp8",
             engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\n\
                          gpu_memory_utilization = 0.8\nmax_num_batched_tokens = 16384\n",
-            ..Source::PLAIN
+            ..QWEN35_IN_FP8
         }],
         also: EXPERTS,
         loads: 15,
@@ -439,17 +443,12 @@ pub const SERVERS: &[Server] = &[
             // Rows of 4 GPUs without expert parallelism are of runs with drafts: at 4 users their TPOT is less
             // than that of 8 GPUs.
             Source {
-                paths: QWEN35,
-                precision: "fp8",
-                versions: Some(&["0.5.9"]),
-                model: "qwen3.5-397b-a17b",
-                weights: "fp8",
                 engine: "name = 'sglang'\nversion = '0.5'\nkv_cache_dtype = 'fp8'\n\
                          gpu_memory_utilization = 0.82\nmax_num_batched_tokens = 32768\n\
                          max_prefill_tokens = 32768\nmax_num_seqs = 128\n",
                 deployments: &[(4, true), (8, false)],
                 recv_interval: RECV,
-                ..Source::PLAIN
+                ..QWEN35_IN_FP8
             },
         ],
         also: EXPERTS,
