@@ -360,6 +360,8 @@ fn configs_are_read_by_path_or_folder_and_name_what_is_missing() {
         ("intermediate_size", "inner", "`intermediate_size`"),
         ("brand_new", "nemotron_h", "nemotron_h"),
         ("512", "-512", "`hidden_size`"),
+        // Below 0 is not none.
+        ("\"vocab_size\"", "\"num_local_experts\": -1, \"vocab_size\"", "`num_local_experts` is -1"),
         ("1000", "4000000000", "`vocab_size`"),
         ("awq", "aqlm", "`aqlm`"),
     ] {
@@ -619,6 +621,21 @@ fn quantities_of_another_world_are_refused() {
             assert!(error.contains(&format!(".{key}` is ")) && error.contains("line "), "{error}");
         }
     }
+}
+
+/// The second of two rows for the same dtype would never be used.
+#[test]
+fn a_second_row_of_experts_is_refused() {
+    let dir = scratch("experts-twice");
+    std::fs::create_dir_all(dir.join("hardware")).unwrap();
+    let shipped = std::fs::read_to_string("calibration/hardware/l40s.toml").unwrap();
+    let text = shipped.replace("weight_dtype = \"fp8\"", "weight_dtype = \"bf16\"");
+    std::fs::write(dir.join("hardware/l40s.toml"), &text).unwrap();
+    let error = Catalog::new(Some(&dir)).hardware("l40s").unwrap_err().to_string();
+    let rows = text.lines().zip(1..).filter(|(line, _)| line.contains("weight_dtype = \"bf16\""));
+    let (_, second) = rows.last().unwrap();
+    let expected = format!("line {second}: a second row of `kernels.experts` for bf16 weights");
+    assert!(error.contains(&expected), "{error}");
 }
 
 /// An engine's options are held to bounds too; smallest above largest would panic.

@@ -372,8 +372,12 @@ fn axes_that_replace_each_other_or_the_arrivals() {
 
 #[test]
 fn a_run_that_ends_before_it_begins_or_in_its_warm_up() {
-    let closed = ["arrivals.closed.users=100", "run.requests=100"];
-    assert!(refusal(MINIMAL, &closed).contains("the run ends before it has begun"));
+    for requests in [100, 199] {
+        let closed = ["arrivals.closed.users=100", &format!("run.requests={requests}")];
+        let text = refusal(MINIMAL, &closed);
+        assert!(text.contains("the run ends before it has begun") && text.contains("at least 200"), "{text}");
+    }
+    scenario(MINIMAL, &["arrivals.closed.users=100", "run.requests=200"]);
     let warm = refusal(MINIMAL, &["run.warmup=1e6", "run.requests=100"]);
     assert!(warm.contains("the warm-up leaves nothing of the run"), "{warm}");
 }
