@@ -55,8 +55,6 @@ pub struct Kernels {
     /// The same for fp8 weights, where known.
     pub fp8_compute: Option<f64>,
     pub fp8_memory: Option<f64>,
-    /// h: tokens at which an fp8 GEMM reaches half of its compute efficiency; 0 where not known.
-    pub fp8_half_tokens: f64,
     /// Fused kernels of routed experts, by the dtype of their weights; empty where not known.
     pub experts: Vec<ExpertKernels>,
     /// Decode attention's bandwidth efficiency b_kv; prefill attention's compute efficiency e_a (of bf16 peak).
@@ -142,8 +140,6 @@ struct KernelsTable {
     fp8_compute: Option<f64>,
     fp8_memory: Option<f64>,
     #[serde(default)]
-    fp8_half_tokens: f64,
-    #[serde(default)]
     experts: Vec<ExpertRow>,
     kv_memory: f64,
     fp8_kv_memory: Option<f64>,
@@ -220,7 +216,6 @@ fn read_kernels(table: KernelsTable, file: &File) -> Result<Kernels, CatalogErro
         bf16_memory: fraction("bf16_memory", table.bf16_memory)?,
         fp8_compute: optional("fp8_compute", table.fp8_compute)?,
         fp8_memory: optional("fp8_memory", table.fp8_memory)?,
-        fp8_half_tokens: file.within("kernels.fp8_half_tokens", table.fp8_half_tokens, HALF_TOKENS)?,
         experts: table.experts.iter().map(|row| read_experts(row, file)).collect::<Result<_, _>>()?,
         kv_memory: fraction("kv_memory", table.kv_memory)?,
         fp8_kv_memory: optional("fp8_kv_memory", table.fp8_kv_memory)?,

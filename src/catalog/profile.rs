@@ -154,7 +154,7 @@ pub struct ProfileValues {
     pub expert_memory: f64,
     /// phi: correlation of two tokens' picking of an expert, in [0, 1); 0: every token picks at random.
     pub expert_correlation: f64,
-    /// h: tokens at which GEMMs reach half of `compute`; 0: at any number alike.
+    /// h: tokens at which GEMMs reach half of `compute`; 0: at any number alike, but for whole tiles.
     pub half_tokens: f64,
     /// b_kv and e_a.
     pub kv_memory: f64,
@@ -242,20 +242,15 @@ impl Hardware {
         let bf16 = kernels.bf16_compute * kernels.bf16_derate;
         let fp8 = kernels.fp8_compute.unwrap_or(kernels.bf16_compute * FP8_OVER_BF16) * kernels.fp8_derate;
         // The tables of fp8 are vLLM's. TensorRT-LLM has kernels of its own: end-to-end runs on H100 and H200 put its
-        // caches at the rate of bf16 ones (1.0 +/- 0.3 and 0.4), and its matrices lose nothing with few rows (5 +/- 50).
+        // caches at the rate of bf16 ones (1.0 +/- 0.3 and 0.4).
         let own_kernels = engine == "tensorrt-llm";
         let fp8_kv_memory = kernels.fp8_kv_memory.filter(|_| !own_kernels).unwrap_or(kernels.kv_memory);
         let (compute, memory) = match dtype {
             Dtype::Fp8 if self.fp8_flops.is_some() => {
-                (fp8, kernels.fp8_memory.unwrap_or(kernels.bf16_memory))
+                (fp8, kernels.fp8_memory.filter(|_| !own_kernels).unwrap_or(kernels.bf16_memory))
             }
             Dtype::Nvfp4 if self.fp4_flops.is_some() => (fp8 * FP4_OVER_FP8, kernels.bf16_memory),
             _ => (bf16, kernels.bf16_memory),
-        };
-        let half_tokens = if dtype == Dtype::Fp8 && self.fp8_flops.is_some() && !own_kernels {
-            kernels.fp8_half_tokens
-        } else {
-            0.0
         };
         let experts = self.estimated_experts(dtype, own_kernels, compute, memory);
         let kernels_are = if kernels.estimated { "estimated" } else { "measured" };
@@ -269,7 +264,7 @@ impl Hardware {
             expert_half_width: experts.half_width,
             expert_memory: experts.memory / memory,
             expert_correlation: EXPERT_CORRELATION,
-            half_tokens,
+            half_tokens: 0.0,
             kv_memory: kernels.kv_memory,
             fp8_kv_memory,
             attention_compute: kernels.attention_compute,

@@ -13,7 +13,8 @@
 //! streaming overlap imperfectly: the 2-norm lies between "the longer one" and "one after the other".
 //! (Fitted to a Qwen3-14B server, exponents of 1.5, 2, 3 and plain max were within 0.7 points of each
 //! other; addition was 5 points worse.) A matrix with m rows of input computes at m / (m + h) of its best
-//! rate, so every matrix that is touched takes as long as h rows more. Routed experts have an e, h and b of their own, and
+//! rate, so every matrix that is touched takes as long as h rows more; of fp8 weights n is rounded up to whole tiles (in
+//! `tiles`). Routed experts have an e, h and b of their own, and
 //! n tokens that each pick k of E touch a share of them (both in `experts`).
 //!
 //! Attention multiplies (T_pairs) and reads KV (T_kv), both sums over the step's sequences that arrive summed
@@ -30,6 +31,7 @@
 
 mod experts;
 mod ranks;
+mod tiles;
 
 pub use ranks::{Ranks, Sharing};
 
@@ -93,6 +95,8 @@ pub struct StepCost {
     /// What h rows more in every matrix cost: of all but the routed experts, and of these over the time to
     /// read them.
     linear_compute_half_s: f64,
+    /// What a row costs that only fills up a tile; 0 where tiles are small.
+    tile_row_s: f64,
     experts_half_over_read: f64,
     experts: Experts,
     /// Under expert parallelism: what the busiest GPU computes beyond the mean, per square root of tokens.
@@ -174,6 +178,7 @@ impl StepCost {
             per_sequence_s: profile.per_sequence_s,
             linear_compute_per_token_s: dense_per_token_s + experts.per_token_s,
             linear_compute_half_s: profile.half_tokens * dense_per_token_s,
+            tile_row_s: if tiles::are_padded(weight_dtype, hardware) { dense_per_token_s } else { 0.0 },
             experts_half_over_read: if all_experts_s > 0.0 { experts.half_s / all_experts_s } else { 0.0 },
             experts,
             spread_per_root_token_s: 0.0,
@@ -246,6 +251,7 @@ impl StepCost {
             per_sequence_s: 0.0,
             linear_compute_per_token_s: per_token_s,
             linear_compute_half_s: 0.0,
+            tile_row_s: 0.0,
             experts_half_over_read: 0.0,
             experts: Experts::NONE,
             spread_per_root_token_s: 0.0,
@@ -283,6 +289,7 @@ impl StepCost {
             per_sequence_s: self.per_sequence_s * factor,
             linear_compute_per_token_s: self.linear_compute_per_token_s * factor,
             linear_compute_half_s: self.linear_compute_half_s * factor,
+            tile_row_s: self.tile_row_s * factor,
             experts_half_over_read: self.experts_half_over_read,
             experts: self.experts.scaled(factor),
             spread_per_root_token_s: self.spread_per_root_token_s * factor,
@@ -383,7 +390,8 @@ impl StepCost {
         let all = if RANKS { all } else { shape };
         let tokens = f64::from(shape.tokens);
         let sequences = f64::from(shape.sequences);
-        let mut linear_compute_s = self.linear_compute_per_token_s * tokens;
+        let mut linear_compute_s = self.linear_compute_per_token_s * tokens
+            + self.tile_row_s * f64::from(tiles::padding(shape.tokens));
         let mut communication_s = self.communication_s + self.communication_per_token_s * tokens;
         let mut head_rows = shape.sampled;
         if RANKS && let Some(shared) = &self.shared {

@@ -121,7 +121,8 @@ fn fp8_weights_halve_what_is_streamed_but_not_the_head() {
     let shape = decode(8, 1000, Tokens::MAX);
     let (wide, narrow) = (bf16.cost(1).terms(&shape), fp8.cost(1).terms(&shape));
     assert_close(narrow.linear_memory_s, wide.linear_memory_s / 2.0, 1e-3);
-    assert_close(narrow.linear_compute_s, wide.linear_compute_s * 989.0 / 1979.0, 1e-9);
+    // 8 rows fill half of a tile of 16.
+    assert_close(narrow.linear_compute_s, 2.0 * wide.linear_compute_s * 989.0 / 1979.0, 1e-9);
     assert_close(narrow.head_s, wide.head_s, 1e-12);
     assert_close(narrow.kv_s, wide.kv_s, 1e-12);
 }
@@ -259,8 +260,9 @@ fn ranks_compute_their_own_tokens_and_a_part_of_everybodys() {
         let ranks = Ranks { count: 8, sharing };
         let cost = setup.cost(1).with_ranks(&setup.model, &setup.hardware, values, ranks);
         let terms = cost.terms_among(&own, &all, 1.0);
-        let rows = |tokens: f64| 2.0 * (tokens + values.half_tokens);
-        let dense = (rows(4.0) * kept + rows(32.0) * spread / 8.0) / values.compute;
+        // 4 rows fill a tile of 16, 32 one of 64.
+        let rows = |tile: f64| 2.0 * (tile + values.half_tokens);
+        let dense = (rows(16.0) * kept + rows(64.0) * spread / 8.0) / values.compute;
         // Experts of 2,048 columns, uncut.
         let experts = 2.0 * (32.0 * active + values.expert_half_tokens * routed * touched) / 8.0;
         let experts = experts / values.expert_compute * (1.0 + values.expert_half_width / 2048.0);
@@ -454,4 +456,18 @@ fn a_mean_step_does_not_wait_for_prompts() {
     let waits = cost.terms(&mixed);
     assert_close(waits.total_s(), plain.total_s().hypot(0.08), 1e-9);
     assert_eq!(cost.without_prompt_launch(waits, &mixed), plain);
+}
+
+#[test]
+fn fp8_matrices_are_computed_in_whole_tiles_of_rows() {
+    let setup = Setup { dtype: Dtype::Fp8, ..Setup::new("llama-3.1-70b", "h200-sxm", Dtype::Bf16) };
+    let compute_s = |rows: u32| setup.cost(1).terms(&decode(rows, 1000, Tokens::MAX)).linear_compute_s;
+    let row_s = compute_s(128) / 128.0;
+    for (rows, tiles) in [(1, 16.0), (16, 16.0), (17, 64.0), (64, 64.0), (65, 128.0), (300, 384.0)] {
+        assert_close(compute_s(rows), tiles * row_s, 1e-9);
+    }
+    // An A100 has no fp8 units: the weights are dequantised, and computed in bf16.
+    let old = Setup { dtype: Dtype::Fp8, ..Setup::new("llama-3.1-70b", "a100-80-sxm", Dtype::Bf16) };
+    let compute_s = |rows: u32| old.cost(2).terms(&decode(rows, 1000, Tokens::MAX)).linear_compute_s;
+    assert_close(compute_s(32), 2.0 * compute_s(16), 1e-9);
 }

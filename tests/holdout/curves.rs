@@ -153,7 +153,7 @@ fn deployment(load: &Load, role: Role) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(option, "scheduler_recv_interval = {interval}");
     }
-    if let Some(tokens) = budget.tokens(load.input, load.output, load.users) {
+    if let Some(tokens) = budget.tokens(load.input, load.users) {
         let _ = writeln!(option, "max_num_batched_tokens = {tokens}");
     }
     if *batch_wait && (load.input, load.output) == (1024, 1024) && load.gpus < 8 {

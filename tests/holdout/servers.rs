@@ -66,8 +66,6 @@ pub enum Budget {
     /// What the engine's keys or defaults say.
     Engine,
     Prompts(u32),
-    /// The longest request and 200 tokens.
-    Request,
     /// A prompt, a token of every user and 64, in multiples of 64.
     PromptAndUsers,
     /// The same, but at least so many.
@@ -75,11 +73,10 @@ pub enum Budget {
 }
 
 impl Budget {
-    pub fn tokens(self, input: u32, output: u32, users: u32) -> Option<u32> {
+    pub fn tokens(self, input: u32, users: u32) -> Option<u32> {
         match self {
             Self::Engine => None,
             Self::Prompts(count) => Some(count * input),
-            Self::Request => Some(input + output + 200),
             Self::PromptAndUsers => Some((input + users + 64).next_multiple_of(64)),
             Self::PromptAndUsersFrom(least) => Some((input + users + 64).next_multiple_of(64).max(least)),
         }
@@ -221,8 +218,10 @@ pub const SERVERS: &[Server] = &[
             model: "qwen3-32b",
             weights: "fp8",
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
+            budget: Budget::PromptAndUsers,
             ..Source::PLAIN
         }],
+        fixed_lengths: true,
         also: DENSE,
         loads: 176,
         ..Server::PLAIN
@@ -239,10 +238,32 @@ pub const SERVERS: &[Server] = &[
             model: "qwen3-235b-a22b",
             weights: "fp8",
             engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
+            budget: Budget::PromptAndUsers,
             ..Source::PLAIN
         }],
+        fixed_lengths: true,
         also: EXPERTS,
         loads: 126,
+        ..Server::PLAIN
+    },
+    Server {
+        name: "h100-sxm vllm 0.12 bf16 dense",
+        gpu: "h100-sxm",
+        system: "h100_sxm",
+        backend: "vllm",
+        models: &[Source {
+            paths: &["Qwen/Qwen3-32B"],
+            precision: "",
+            versions: Some(&["0.12.0"]),
+            model: "qwen3-32b",
+            weights: "bf16",
+            engine: "name = 'vllm'\nversion = '0.12'\n",
+            budget: Budget::PromptAndUsers,
+            ..Source::PLAIN
+        }],
+        fixed_lengths: true,
+        also: DENSE,
+        loads: 48,
         ..Server::PLAIN
     },
     Server {
@@ -298,8 +319,8 @@ pub const SERVERS: &[Server] = &[
             precision: "fp8",
             model: "llama-3.1-70b",
             weights: "fp8",
-            engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
-            budget: Budget::Request,
+            engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n\
+                     max_num_batched_tokens = 16384\n",
             batch_wait: true,
             ..Source::PLAIN
         }],
@@ -546,8 +567,8 @@ pub const SERVERS: &[Server] = &[
             precision: "fp4",
             model: "llama-3.1-70b",
             weights: "nvfp4",
-            engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
-            budget: Budget::Request,
+            engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n\
+                     max_num_batched_tokens = 16384\n",
             batch_wait: true,
             ..Source::PLAIN
         }],

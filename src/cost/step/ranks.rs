@@ -8,10 +8,11 @@
 //! T_linear: Tc = 2 (P_own n_r / p + P_shared N / (D p)) / (F e)    Tm = (W_own / p + W_shared(N) / (D p)) / (B b)
 //! ```
 //!
-//! with h and the spread of experts as in `step.rs`: routed experts are touched by the N tokens together. Which
+//! with h, tiles and the spread of experts as in `step.rs`: routed experts are touched by the N tokens together. Which
 //! rank is the slowest is the same in every layer, so the step's maximum is that of the sums. What a rank adds
 //! to come up to the longest one (padding) is not costed.
 
+use super::tiles::padding;
 use super::{StepCost, StepShape};
 use crate::catalog::{Hardware, Model, ProfileValues};
 use crate::cost::communication::exchange;
@@ -59,6 +60,7 @@ impl Ranks {
 pub(super) struct Shared {
     ranks: f64,
     compute_per_token_s: f64,
+    tile_row_s: f64,
     exchange_s: f64,
     exchange_per_token_s: f64,
     /// The output head is spread over all ranks too.
@@ -67,7 +69,7 @@ pub(super) struct Shared {
 
 impl Shared {
     pub fn compute_s(&self, all: &StepShape) -> f64 {
-        self.compute_per_token_s * f64::from(all.tokens)
+        self.compute_per_token_s * f64::from(all.tokens) + self.tile_row_s * f64::from(padding(all.tokens))
     }
 
     pub fn exchange_s(&self, all: &StepShape) -> f64 {
@@ -86,6 +88,7 @@ impl Shared {
     pub fn scaled(self, factor: f64) -> Self {
         Self {
             compute_per_token_s: self.compute_per_token_s * factor,
+            tile_row_s: self.tile_row_s * factor,
             exchange_s: self.exchange_s * factor,
             exchange_per_token_s: self.exchange_per_token_s * factor,
             ..self
@@ -113,6 +116,8 @@ impl StepCost {
         // Of the matrices outside routed experts, what a GPU has of them, against having all to itself.
         let kept = 1.0 - shared_part + shared_part * spread;
         self.linear_compute_per_token_s = dense_s * (1.0 - shared_part);
+        let tile_row_s = self.tile_row_s;
+        self.tile_row_s *= 1.0 - shared_part;
         self.linear_compute_half_s *= kept;
         self.linear_memory_s *= kept;
         self.spread_per_root_token_s *= spread;
@@ -125,6 +130,7 @@ impl StepCost {
         self.shared = Some(Shared {
             ranks: f64::from(ranks.count),
             compute_per_token_s: (self.experts.per_token_s + dense_s * shared_part) * spread,
+            tile_row_s: tile_row_s * shared_part * spread,
             exchange_s,
             exchange_per_token_s,
             head,
@@ -139,6 +145,7 @@ impl StepCost {
         self.shared = Some(Shared {
             ranks: f64::from(ranks),
             compute_per_token_s: per_token_s,
+            tile_row_s: 0.0,
             exchange_s: 0.0,
             exchange_per_token_s: 0.0,
             head: false,
