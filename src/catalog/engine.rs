@@ -141,7 +141,7 @@ pub(super) struct EngineTable<'a> {
 
 impl<'a> EngineTable<'a> {
     pub fn read(file: &'a File) -> Result<Self, CatalogError> {
-        let table: EngineFile = file.parse()?;
+        let table: EngineFile = file.parse("engines")?;
         for row in &table.version {
             file.fraction("version.gpu_memory_utilization", row.gpu_memory_utilization)?;
         }
