@@ -158,6 +158,13 @@ impl fmt::Debug for SimSpan {
     }
 }
 
+/// The first of `names` that is there before; empty ones are nobody's.
+#[must_use]
+pub fn first_repeated(names: &[String]) -> Option<&str> {
+    let is_repeated = |(at, name): (usize, &String)| !name.is_empty() && names[..at].contains(name);
+    names.iter().enumerate().find(|one| is_repeated(*one)).map(|(_, name)| name.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

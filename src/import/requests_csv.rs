@@ -6,6 +6,8 @@
 use super::Imported;
 use super::error::{ImportError, Place, quoted};
 use super::point::{LoadPoint, MeasuredRequest};
+use crate::disk::open_quote;
+use crate::units::first_repeated;
 
 /// The largest number in a file: milliseconds since 1970 are 1.8e12.
 const LARGEST: f64 = 1e13;
@@ -96,9 +98,16 @@ pub(super) struct Row<'t> {
 
 impl<'a> Table<'a> {
     pub fn new(file: &'a str, text: &'a str) -> Result<Self, ImportError> {
+        if let Some(line) = open_quote(text) {
+            return Err(wrong(file, line as u64, "a quote that nothing closes", "two quotes"));
+        }
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
         let header = reader.headers().map_err(|error| failed(file, &error))?.clone();
+        let names: Vec<String> = header.iter().map(str::to_owned).collect();
+        if let Some(name) = first_repeated(&names) {
+            return Err(wrong(file, 1, &format!("two columns `{name}`"), "each column once"));
+        }
         Ok(Self { file, header, reader, record: csv::StringRecord::new() })
     }
 
@@ -176,6 +185,10 @@ fn failed(file: &str, error: &csv::Error) -> ImportError {
         }
         _ => (error.to_string(), "a CSV row".to_owned()),
     };
+    wrong(file, line, &found, &expected)
+}
+
+fn wrong(file: &str, line: u64, found: &str, expected: &str) -> ImportError {
     let place = Place { file: file.to_owned(), line: Some(line), key: String::new() };
-    ImportError::Value { place, found, expected }
+    ImportError::Value { place, found: found.to_owned(), expected: expected.to_owned() }
 }
