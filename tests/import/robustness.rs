@@ -112,6 +112,16 @@ fn errors_name_the_line_and_the_key() {
             "found `h`",
         ),
         ("version: [0.2\nresults: 1", "not YAML"),
+        ("{\"mean_ttft_ms\": 1, \"compl", "line 1, column 26: the file ends in the middle of its JSON"),
+        (
+            "send_s,input_tokens,output_tokens,e2e_ms\n0,1,1,\"5\n",
+            "line 2: found a quote that nothing closes",
+        ),
+        ("send_s,input_tokens,send_s,e2e_ms\n0,1,1,5\n", "line 1: found two columns `send_s`"),
+        (
+            "arrival_s,input_tokens,output_tokens,arrival_s\n0,1,1,5\n",
+            "line 1: found two columns `arrival_s`",
+        ),
     ] {
         let error =
             import_text("file", text, None).err().unwrap_or_else(|| panic!("taken: {text}")).to_string();
@@ -120,6 +130,28 @@ fn errors_name_the_line_and_the_key() {
             "{text}\n{error}\nexpected {expected}"
         );
     }
+}
+
+/// Of lines nobody knows whether they are all; but what is cut in the middle of one is told.
+#[test]
+fn a_file_that_was_cut_off_is_not_taken_in_silence() {
+    let console = "====== Serving Benchmark Result ======\nSuccessful requests: 5\nRequest throughput (req/s): 2.0\n\
+                   Mean TTFT (ms): 30.5\n==============================\n";
+    let requests = "send_s,input_tokens,output_tokens,ttft_ms,e2e_ms\n0,10,10,20,100\n1,10,10,20,100\n";
+    let points =
+        "concurrency,completed,input_tokens_mean,output_tokens_mean,ttft_mean_ms\n4,20,100,20,22.5\n";
+    let yaml = "load_summary: {count: 4, achieved_rate: 2.0}\nsuccesses:\n  count: 4\n  latency:\n    \
+                time_to_first_token: {mean: 0.2}\n  throughput:\n    requests_per_sec: 2.05\n";
+    let is_told = |text: &str| {
+        let imported = import_text("file", text, None).unwrap_or_else(|error| panic!("{error}: {text}"));
+        imported.warnings.iter().any(|warning| warning.contains("cut off"))
+    };
+    for text in [console, requests, points, yaml] {
+        assert!(!is_told(text), "{text}");
+        assert!(is_told(&text[..text.len() - 2]), "{text}");
+    }
+    let (open, _) = console.trim_end().rsplit_once('\n').expect("lines");
+    assert!(is_told(&format!("{open}\n")), "{open}");
 }
 
 /// Numbers of another world are refused, with what is possible, in a line that can be read.
