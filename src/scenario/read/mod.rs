@@ -9,6 +9,7 @@ mod fit;
 mod llm;
 mod measurements;
 mod run;
+mod slices;
 mod slo;
 mod speculative;
 mod sweep;
