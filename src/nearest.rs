@@ -85,7 +85,7 @@ pub fn did_you_mean(names: &[&str]) -> Option<String> {
     Some(format!("did you mean {first}{last}?"))
 }
 
-fn best<'a>(mut found: Vec<(Likeness, &'a str)>) -> Vec<&'a str> {
+fn best(mut found: Vec<(Likeness, &str)>) -> Vec<&str> {
     // Of versions of one name the last first.
     found.sort_by_key(|(like, name)| (*like, name.len(), Reverse(*name)));
     let Some((first, _)) = found.first().copied() else { return Vec::new() };

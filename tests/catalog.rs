@@ -881,6 +881,35 @@ fn nonsense_in_an_engine_is_refused() {
     }
 }
 
+/// What is found by its name is never found by a wrong one.
+#[test]
+fn names_in_an_engine_are_names() {
+    let dir = scratch("engine-names");
+    std::fs::create_dir_all(dir.join("engines")).unwrap();
+    let shipped = std::fs::read_to_string("calibration/engines/vllm.toml").unwrap();
+    for (from, to, words) in [
+        (
+            "engine = \"vllm\"",
+            "engine = \"vlm\"",
+            "line 2: `engine` is \"vlm\"; expected \"vllm\", as the file is called",
+        ),
+        ("from = \"0.8\"", "from = \"old\"", "`memory.from` is \"old\"; expected a version such as"),
+        (
+            "versions = [\"0.6\", \"0.7\"]",
+            "versions = []",
+            "line 9: `refused.versions` is []; expected versions such as",
+        ),
+        ("\nbudget = \"", "\nbudget = \"no-", "; expected the name of a table `budget.NAME`: "),
+    ] {
+        assert!(shipped.contains(from), "{from}");
+        std::fs::write(dir.join("engines/vllm.toml"), shipped.replacen(from, to, 1)).unwrap();
+        let catalog = Catalog::new(Some(&dir));
+        let h100 = catalog.hardware("h100-sxm").unwrap();
+        let error = catalog.engine("vllm", None, &h100).unwrap_err().to_string();
+        assert!(error.contains("vllm.toml: line ") && error.contains(words), "{error}");
+    }
+}
+
 /// The second of two tables for the same weights would never be used.
 #[test]
 fn two_tables_for_the_same_weights_are_refused() {

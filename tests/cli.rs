@@ -910,6 +910,14 @@ fn an_import_of_nothing_says_why() {
 }
 
 #[test]
+fn a_file_where_calibration_has_a_folder_is_told() {
+    let dir = scratch("calibration-folder");
+    std::fs::write(dir.join("hardware"), "x").expect("written");
+    let text = stderr_of_failure(&["list", "--calibration", dir.to_str().expect("a path")], 2);
+    assert!(text.contains("hardware: it is no folder; expected one of .toml files"), "{text}");
+}
+
+#[test]
 fn an_estimate_of_a_dense_model_has_nothing_of_experts() {
     let text = stdout(&["show", "profile", "h100-sxm-vllm-estimated"]);
     for table in text.split("[[values]]").skip(1) {

@@ -42,6 +42,9 @@ use files::File;
 
 type Files = BTreeMap<String, File>;
 
+/// The folders of calibration data.
+pub const FOLDERS: [&str; 4] = ["hardware", "models", "engines", "profiles"];
+
 /// All calibration data, embedded and on disk.
 #[derive(Clone, Debug)]
 pub struct Catalog {

@@ -76,6 +76,8 @@ pub(super) enum Failure {
     NothingToCheck,
     #[error("--calibration {}: no such folder", .0.display())]
     NoCalibration(PathBuf),
+    #[error("{}: it is no folder; expected one of .toml files, or nothing", .0.display())]
+    NoCalibrationFolder(PathBuf),
     #[error("cannot write into {}: {source}; name another folder with --out, or use --no-files", dir.display())]
     NoFolder { dir: PathBuf, source: io::Error },
     #[error("cannot write {}: {source}; name another file with --output", path.display())]

@@ -117,6 +117,18 @@ fn errors_name_the_line_and_the_key() {
             "send_s,input_tokens,output_tokens,e2e_ms\n0,1,1,\"5\n",
             "line 2: found a quote that nothing closes",
         ),
+        (
+            "concurrency,ttft_mean_ms,tpot_mean_ms\n1.5,20,5\n",
+            "line 2, `concurrency`: found `1.5`, expected a whole number",
+        ),
+        (
+            "concurrency,completed,ttft_mean_ms\n1,2.5,20\n",
+            "line 2, `completed`: found `2.5`, expected a whole number",
+        ),
+        (
+            "concurrency,ttft_mean_ms,tpot_mean_ms\n1,1e-300,5\n",
+            "`ttft_mean_ms`: found `1e-300`, expected 0, or a number",
+        ),
         ("send_s,input_tokens,send_s,e2e_ms\n0,1,1,5\n", "line 1: found two columns `send_s`"),
         (
             "arrival_s,input_tokens,output_tokens,arrival_s\n0,1,1,5\n",
@@ -130,6 +142,23 @@ fn errors_name_the_line_and_the_key() {
             "{text}\n{error}\nexpected {expected}"
         );
     }
+}
+
+/// What a table of requests has and no point does is told.
+#[test]
+fn requests_that_are_not_taken_are_counted() {
+    let text = "send_s,input_tokens,output_tokens,ttft_ms,e2e_ms\n0,10,10,20,100\n1,0,10,20,100\n2,10,0,20,100\n\
+                3,10,10,,\n4,10,10,20,10\n";
+    let imported = import_text("file", text, None).expect("one request");
+    assert_eq!(imported.requests.len(), 1);
+    assert!(imported.understood[0].starts_with("1 request; "), "{:?}", imported.understood);
+    assert!(
+        imported.left_out.iter().any(|text| text.ends_with("which failed: 1")),
+        "{:?}",
+        imported.left_out
+    );
+    let refused: Vec<&str> = imported.refused.iter().map(|refusal| refusal.label.as_str()).collect();
+    assert_eq!(refused, ["2 requests", "1 request"]);
 }
 
 /// Of lines nobody knows whether they are all; but what is cut in the middle of one is told.
@@ -165,7 +194,7 @@ fn huge_numbers_are_refused_in_few_words() {
         ),
         (
             "send_s,input_tokens,output_tokens,ttft_ms,e2e_ms\n0,10,10,1e300,1e308\n",
-            "line 2, `e2e_ms`: found `1e308`, expected a number from 0 to 1e13",
+            "line 2, `e2e_ms`: found `1e308`, expected 0, or a number from 1e-9 to 1e13",
         ),
         (
             "send_s,input_tokens,output_tokens,ttft_ms,e2e_ms\n0,5000000000,10,20,100\n",
@@ -173,7 +202,7 @@ fn huge_numbers_are_refused_in_few_words() {
         ),
         (
             "concurrency,input_tokens_mean,output_tokens_mean,ttft_mean_ms\n1e12,10,10,20\n",
-            "line 2, `concurrency`: found `1e12`, expected a number from 0 to 4294967295",
+            "line 2, `concurrency`: found `1e12`, expected a whole number from 0 to 4294967295",
         ),
     ] {
         let error = import_text("file", text, None).expect_err("refused").to_string();

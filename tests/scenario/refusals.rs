@@ -467,6 +467,15 @@ fn experts_are_divided_evenly() {
 
 /// Half a column does not exist; nor, in a checkpoint that is quantised in blocks, half a block.
 #[test]
+fn a_megabyte_of_a_name_is_cut() {
+    let long = "a".repeat(1_000_000);
+    for text in [format!("{long} = 1\n{MINIMAL}"), format!("name = \"{long}\"\n{MINIMAL}")] {
+        let message = refusal(&text, &[]);
+        assert!(message.len() < 10_000, "{}", message.len());
+    }
+}
+
+#[test]
 fn columns_are_divided_evenly() {
     let mine = |columns: &str, gpus: &str, more: &[&str]| {
         let dir = std::env::temp_dir().join(format!("knee-columns-{}-{columns}", std::process::id()));
