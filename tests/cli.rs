@@ -931,6 +931,8 @@ fn a_profile_shows_its_all_reduces_and_a_step_its_launch() {
     assert!(text.contains("8 GPUs: 8.30 us + 240 GB/s"), "{text}");
     let text = stdout(&["show", "profile", "rtx-4090-vllm"]);
     assert!(text.contains("fitted, never scored"), "{text}");
+    let text = stdout(&["show", "profile", "a100-80-sxm-vllm"]);
+    assert!(text.contains("fitted on") && !text.contains("scored on"), "{text}");
     let launch = ["explain", "chat-h100", "--no-files", "--set", "hardware.profile=h100-sxm-vllm-estimated"];
     let text = stdout(&launch).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

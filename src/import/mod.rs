@@ -174,7 +174,9 @@ pub fn import_text(name: &str, text: &str, forced: Option<Format>) -> Result<Imp
 
 /// JSON that was cut off is none; of lines nobody knows whether they are all. But whole ones end.
 fn warn_of_open_end(into: &mut Imported, text: &str) {
-    if !text.trim_start().starts_with(['{', '[']) && !text.ends_with('\n') {
+    // Tables of `vllm bench serve` have a last line to tell it by.
+    let tells_its_end = text.trim_start().starts_with(['{', '[']) || into.format == Format::VllmConsole;
+    if !tells_its_end && !text.ends_with('\n') {
         into.warn(
             "",
             "its last line has no end: if the file was cut off, that line is half of one and others are missing",
