@@ -76,7 +76,7 @@ pub fn nearest_product<'a>(word: &str, names: impl IntoIterator<Item = (&'a str,
     best(names.into_iter().filter_map(of).collect())
 }
 
-/// `did you mean `a` or `b`?`; `None` without names.
+/// The question whether one of `names` was meant; `None` without names.
 #[must_use]
 pub fn did_you_mean(names: &[&str]) -> Option<String> {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
