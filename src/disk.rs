@@ -17,19 +17,56 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// The whole of a text file.
 ///
 /// # Errors
-/// As [`read`]; and for what is not UTF-8.
+/// As [`read`]; and for what is no text in UTF-8, with the line. A byte order mark is left out.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
-    must_be_readable(path)?;
-    fs::read_to_string(path).map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => io::Error::new(ErrorKind::InvalidData, "it is no text (not UTF-8)"),
-        _ => error,
+    let wrong = |what: String| io::Error::new(ErrorKind::InvalidData, what);
+    let bytes = read(path)?;
+    if [[0xff, 0xfe], [0xfe, 0xff]].iter().any(|mark| bytes.starts_with(mark)) {
+        return Err(wrong("it is in UTF-16; expected text in UTF-8".to_owned()));
+    }
+    let line = |at: usize, bytes: &[u8]| bytes[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
+        wrong(format!(
+            "line {}: a byte {:#04x} that is not UTF-8; expected text in UTF-8",
+            line(at, bytes),
+            bytes[at]
+        ))
+    })?;
+    if let Some(at) = text.find('\0') {
+        let line = line(at, text.as_bytes());
+        return Err(wrong(format!("line {line}: a byte 0, which no text has; expected text in UTF-8")));
+    }
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
     })
+}
+
+/// The line, from 1, of a quote that opens a cell of a CSV text and that nothing closes: the rest of the file is in it.
+#[must_use]
+pub fn open_quote(csv: &str) -> Option<usize> {
+    let mut open: Option<usize> = None;
+    let (mut line, mut before) = (1, ',');
+    for c in csv.chars() {
+        match c {
+            '"' if open.is_some() => open = None,
+            // One that was closed and goes on is an escaped quote.
+            '"' if [',', '\n', '"'].contains(&before) => open = Some(line),
+            _ => {}
+        }
+        line += usize::from(c == '\n');
+        before = if c == ' ' || c == '\r' { before } else { c };
+    }
+    open
 }
 
 /// Streams that are open already, such as `/dev/stdin` or a shell's `<(command)`: somebody writes them.
 const OPEN_STREAMS: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
 
-fn must_be_readable(path: &Path) -> io::Result<()> {
+/// # Errors
+/// If nothing is there, or nothing of which reading comes to an end.
+pub fn must_be_readable(path: &Path) -> io::Result<()> {
     let is_open = OPEN_STREAMS.iter().any(|stream| path.starts_with(stream));
     if is_open { Ok(()) } else { must_be_regular(path) }
 }
@@ -94,6 +131,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_quote_that_nothing_closes() {
+        for closed in ["", "a,b\n1,2\n", "a,\"b\"\n\"x\"\"y\",2", "5\" disk,1", "\"a\nb\",1"] {
+            assert_eq!(open_quote(closed), None, "{closed}");
+        }
+        for open in ["a,b\n1,\"\n", "a\n\"x,2\n3,4", "a\n \"x"] {
+            assert_eq!(open_quote(open), Some(2), "{open}");
+        }
+    }
+
+    #[test]
     fn what_can_be_written_is_found_out_without_a_trace() {
         let dir = std::env::temp_dir().join(format!("knee-disk-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
@@ -114,6 +161,16 @@ mod tests {
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "nothing is left behind");
         assert!(read(&dir).unwrap_err().to_string().contains("folder"));
         assert_eq!(read_to_string(&file).unwrap(), "x");
+        for (bytes, said) in [
+            (&b"a\n\xe9"[..], Err("line 2: a byte 0xe9 that is not UTF-8; expected text in UTF-8")),
+            (b"\xff\xfea\0", Err("it is in UTF-16; expected text in UTF-8")),
+            (b"a\0b\0", Err("line 1: a byte 0, which no text has; expected text in UTF-8")),
+            (b"\xef\xbb\xbfa = 1", Ok("a = 1")),
+        ] {
+            fs::write(&file, bytes).unwrap();
+            let read = read_to_string(&file).map_err(|error| error.to_string());
+            assert_eq!(read.as_deref().map_err(String::as_str), said);
+        }
         fs::remove_dir_all(dir).unwrap();
     }
 }

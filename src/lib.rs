@@ -33,7 +33,7 @@
 //! 8. [`validate`] holds simulations against measurements, and [`calibrate`] fits step times to them.
 //! 9. [`report`] shows the answer as table, JSON, CSV and pictures; [`cli`] is the command line.
 //!
-//! A module imports only from those below it, in this order: `units`, `rng`, `stats`, `queueing`, `disk`; `des`;
+//! A module imports only from those below it, in this order: `units`, `rng`, `stats`, `queueing`, `disk`, `nearest`; `des`;
 //! `catalog`, `workload`, `kv`, `cost`; `engine`; `metrics`, `scenario`; `experiment`; `import`, `validate`,
 //! `calibrate`; `report`; `cli`. [`import`] reads what load generators and servers wrote, [`validate`] holds a
 //! simulation against it, and [`calibrate`] fits a profile to it.
@@ -61,6 +61,7 @@ pub mod experiment;
 pub mod import;
 pub mod kv;
 pub mod metrics;
+pub mod nearest;
 pub mod queueing;
 pub mod report;
 pub mod rng;

@@ -4,6 +4,7 @@
 //! queue can order its entries without a fallback for "not comparable". Floating-point seconds enter
 //! through one gate, [`SimSpan::from_secs_f64`], which rejects what is not a span of time.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
@@ -156,6 +157,13 @@ impl fmt::Debug for SimSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}ns", self.0)
     }
+}
+
+/// The first of `names` that is there before; empty ones are nobody's.
+#[must_use]
+pub fn first_repeated(names: &[String]) -> Option<&str> {
+    let mut known = BTreeSet::new();
+    names.iter().map(String::as_str).find(|name| !name.is_empty() && !known.insert(*name))
 }
 
 #[cfg(test)]

@@ -211,7 +211,7 @@ fn a_fit_of_loads_that_contradict_each_other_is_not_called_calibrated() {
     let words = "TTFT mean is off by more than a factor of 2 in ";
     assert!(first.starts_with("estimated, not calibrated: ") && first.contains(words), "{first}");
     assert!(profile_toml(&result, "").contains("standing = \"estimated\""));
-    assert_eq!(fitted(&cells[..2]).fits[0].standing, Standing::Calibrated);
+    assert_eq!(fitted(&cells[..2]).fits[0].standing, Standing::Fitted, "scored on nothing");
 }
 
 /// Of one load there are two observations, fewer than parameters.
@@ -219,6 +219,9 @@ fn a_fit_of_loads_that_contradict_each_other_is_not_called_calibrated() {
 fn one_load_does_not_tell_how_well_parameters_are_known() {
     let result = fitted(&measured(0.0, 1)[2..3]);
     let fit = &result.fits[0];
+    assert_eq!((fit.standing, fit.held_out_cells), (Standing::Fitted, 0));
+    assert!(fit.warnings[0].starts_with("fitted on one load, never scored on another"), "{:?}", fit.warnings);
+    assert!(profile_toml(&result, "").contains("standing = \"fitted\""));
     assert!(fit.parameters.iter().any(|one| one.status == Status::Fitted), "{:?}", fit.parameters);
     for one in fit.parameters.iter().filter(|one| one.status != Status::NotIdentified) {
         assert_eq!(one.standard_error, None, "{one:?}");
@@ -253,6 +256,19 @@ fn what_cannot_be_fitted_or_held_out_is_told() {
 fn a_wrong_set_points_at_its_lines() {
     let text = CURVE.replace("gpu = ", "gpus = ").replace("concurrency = 4,", "concurency = 4,");
     let document = Document::parse(&text, Some(Path::new("set.toml"))).expect("TOML");
+    let read = |text: &str| {
+        let document = Document::parse(text, Some(Path::new("set.toml"))).expect("TOML");
+        document.measurements(&Catalog::new(None)).expect_err("a mistake").to_string()
+    };
+    for (more, words) in [
+        ("name = 3\n", "found 3, expected a text"),
+        ("[[measurement]]\nrequests = \"nowhere.csv\"\n", "cannot read nowhere.csv: "),
+        ("[[measurement]]\npoints = \"src\"\n", "cannot read src: it is a folder"),
+    ] {
+        let text = if more.starts_with('[') { format!("{CURVE}\n{more}") } else { format!("{more}{CURVE}") };
+        let error = read(&text);
+        assert!(error.contains(words) && error.contains("--> set.toml:"), "{error}");
+    }
     let errors = document.measurements(&Catalog::new(None)).expect_err("two mistakes").to_string();
     for expected in
         ["set.toml:5", "unknown key `hardware.gpus`", "did you mean `concurrency`?", "set.toml:12"]

@@ -459,7 +459,7 @@ fn what_cannot_have_been_measured_is_told_with_its_bounds() {
     std::fs::write(&set, [0xff, 0xfe]).expect("a file");
     for command in ["validate", "run"] {
         let error = stderr_of_failure(&[command, path, "--no-files"], 2);
-        assert!(error.contains("it is no text (not UTF-8)"), "{error}");
+        assert!(error.contains("it is in UTF-16; expected text in UTF-8"), "{error}");
     }
 }
 
@@ -563,7 +563,7 @@ fn a_profile_is_shown_as_its_file_has_it() {
     assert_eq!(shown.matches("h100-sxm-vllm: vllm").count(), text.matches("[[values]]").count());
     assert_eq!(stdout(&["show", "profile", file.to_str().expect("a path")]), shown);
     let error = stderr_of_failure(&["show", "profile", "h100-sxm-vlm"], 2);
-    assert!(error.contains("the nearest is `h100-sxm-vllm`"), "{error}");
+    assert!(error.contains("did you mean `h100-sxm-vllm`"), "{error}");
 }
 
 #[test]
@@ -732,7 +732,7 @@ fn an_estimate_is_shown_as_a_profile_that_says_the_same() {
             };
             let (estimate, copy) = (of(&shipped, &name), of(&copied, "auto"));
             assert_eq!((estimate.models, copy.models), (Some(weights.kind), Some(weights.kind)));
-            for parameter in Parameter::ALL {
+            for parameter in Parameter::of_values(weights.kind.has_experts()) {
                 let (a, b) = (parameter.value_in(&estimate), parameter.value_in(&copy));
                 assert!(
                     (a - b).abs() <= 1e-9 * a.abs(),
@@ -878,12 +878,61 @@ fn what_several_sets_have_in_common_is_said_once() {
     assert!(text.contains("qwen3.5-397b-a17b, deepseek-v3 on b200-sxm, profile b200-sxm-sglang"), "{text}");
 }
 
+/// An exit code of 2 without a word of why is no answer.
+#[test]
+fn an_import_of_nothing_says_why() {
+    let dir = scratch("import-nothing");
+    let file = |name: &str, text: &str| {
+        let path = dir.join(name);
+        std::fs::write(&path, text).expect("written");
+        path.to_str().expect("a path").to_owned()
+    };
+    let aiperf = std::fs::read_to_string("tests/import/fixtures/aiperf.json").expect("a fixture");
+    let aiperf = file("a.json", &aiperf);
+    for format in ["guidellm", "guidellm-summary", "inference-perf", "llmperf", "llm-d", "vllm-bench"] {
+        let text = stderr_of_failure(&["import", &aiperf, "--no-files", "--as", format], 2);
+        assert!(
+            text.starts_with("error: ") && text.contains("a.json: found aiperf export"),
+            "{format}: {text}"
+        );
+        assert!(text.contains("leave out --as, or use --as aiperf"), "{format}: {text}");
+    }
+    let failed = file("f.json", "{\"mean_ttft_ms\": 0, \"completed\": 0, \"failed\": 8}");
+    let text = stderr_of_failure(&["import", &failed, "--no-files"], 2);
+    assert!(text.contains("error: nothing to import: ") && text.contains("no request completed"), "{text}");
+    let other = file("o.json", "{\"x\": 1}");
+    for format in ["guidellm", "llm-d", "inference-perf", "aiperf", "genai-perf", "llmperf", "vllm-bench"] {
+        let text = stderr_of_failure(&["import", &other, "--no-files", "--as", format], 2);
+        assert!(text.starts_with("error: ") && text.contains("o.json"), "{format}: {text}");
+    }
+    let text = stderr_of_failure(&["import", &other, "--as", "guidelm"], 2);
+    assert!(text.contains("did you mean `guidellm`?"), "{text}");
+}
+
+#[test]
+fn a_file_where_calibration_has_a_folder_is_told() {
+    let dir = scratch("calibration-folder");
+    std::fs::write(dir.join("hardware"), "x").expect("written");
+    let text = stderr_of_failure(&["list", "--calibration", dir.to_str().expect("a path")], 2);
+    assert!(text.contains("hardware: it is no folder; expected one of .toml files"), "{text}");
+}
+
+#[test]
+fn an_estimate_of_a_dense_model_has_nothing_of_experts() {
+    let text = stdout(&["show", "profile", "h100-sxm-vllm-estimated"]);
+    for table in text.split("[[values]]").skip(1) {
+        assert_eq!(table.contains("expert_"), !table.contains("models = \"dense\""), "{table}");
+    }
+}
+
 #[test]
 fn a_profile_shows_its_all_reduces_and_a_step_its_launch() {
     let text = stdout(&["show", "profile", "b200-sxm-sglang"]);
     assert!(text.contains("8 GPUs: 8.30 us + 240 GB/s"), "{text}");
     let text = stdout(&["show", "profile", "rtx-4090-vllm"]);
-    assert!(text.contains("calibrated, never scored"), "{text}");
+    assert!(text.contains("fitted, never scored"), "{text}");
+    let text = stdout(&["show", "profile", "a100-80-sxm-vllm"]);
+    assert!(text.contains("fitted on") && !text.contains("scored on"), "{text}");
     let launch = ["explain", "chat-h100", "--no-files", "--set", "hardware.profile=h100-sxm-vllm-estimated"];
     let text = stdout(&launch).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

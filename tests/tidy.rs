@@ -10,6 +10,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("stats", 0),
     ("queueing", 0),
     ("disk", 0),
+    ("nearest", 0),
     ("des", 1),
     ("catalog", 2),
     ("workload", 2),

@@ -60,7 +60,8 @@ pub struct Calibration {
 #[derive(Clone, Debug)]
 pub struct Fit {
     pub weights: Weights,
-    /// Calibrated, or estimated where the fit is none: [`Fit::warnings`] say why.
+    /// Calibrated; fitted where nothing was held out to score it on; or estimated where the fit is none:
+    /// [`Fit::warnings`] say why.
     pub standing: Standing,
     pub values: ProfileValues,
     pub parameters: Vec<Fitted>,
@@ -250,10 +251,17 @@ fn fit_weights(
         }
     }
     let doubts = doubts(&outcome.parameters, &scored);
+    let held_out_errors = error_table(&held_out_scored);
+    let standing = match (doubts.is_empty(), held_out_errors.is_empty()) {
+        (false, _) => Standing::Estimated,
+        (true, true) => Standing::Fitted,
+        (true, false) => Standing::Calibrated,
+    };
     Ok(Fit {
         weights,
-        standing: if doubts.is_empty() { Standing::Calibrated } else { Standing::Estimated },
-        warnings: [not_calibrated(&doubts), warnings(&outcome.parameters, &fitted)].concat(),
+        standing,
+        warnings: [not_calibrated(standing, &doubts, fitted.len()), warnings(&outcome.parameters, &fitted)]
+            .concat(),
         values: outcome.values,
         parameters: outcome.parameters,
         figures: outcome.figures,
@@ -262,7 +270,7 @@ fn fit_weights(
         held_out,
         held_out_cells: held_out_scored.len(),
         held_out_models: distinct(&held_out_scored, |one| one.cell.serving().model.name.clone()),
-        held_out_errors: error_table(&held_out_scored),
+        held_out_errors,
     })
 }
 
@@ -301,10 +309,19 @@ fn far_off(scored: &[Scored], figure: Figure) -> Option<String> {
     ))
 }
 
-/// The warning that a fit with `doubts` is none.
-fn not_calibrated(doubts: &[String]) -> Vec<String> {
-    let text = format!("estimated, not calibrated: {}", doubts.join("; "));
-    if doubts.is_empty() { Vec::new() } else { vec![text] }
+/// The warning that a fit to so many `loads` is not calibrated, if it is not.
+fn not_calibrated(standing: Standing, doubts: &[String], loads: usize) -> Vec<String> {
+    match standing {
+        Standing::Estimated => vec![format!("estimated, not calibrated: {}", doubts.join("; "))],
+        Standing::Fitted => {
+            let on = if loads == 1 { "one load".to_owned() } else { format!("{loads} loads") };
+            vec![format!(
+                "fitted on {on}, never scored on another: how far it is off elsewhere is not known; hold loads out \
+                 (holdout = true in the set, or --hold-out), or measure {FEWEST_SPLIT} or more"
+            )]
+        }
+        Standing::Calibrated | Standing::Measured => Vec::new(),
+    }
 }
 
 /// What `cells` have of something, each once and in the order of first appearance.

@@ -117,6 +117,11 @@ impl Parameter {
         matches!(self, AllReduceStartup | AllReduceBus)
     }
 
+    /// Those that stand in a profile, of a dense model or of one with experts.
+    pub fn of_values(has_experts: bool) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |one| !one.is_multiple() && (has_experts || !one.is_of_experts()))
+    }
+
     /// What physics allows: fractions of a peak up to 1, host constants down to practically nothing.
     #[must_use]
     pub const fn bounds(self) -> (f64, f64) {

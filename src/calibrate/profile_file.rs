@@ -32,9 +32,7 @@ fn values(out: &mut String, fit: &Fit) {
     line(out, &format!("models = {:?}", fit.weights.kind.key()));
     line(out, &format!("standing = {:?}", fit.standing.name()));
     line(out, &format!("versions = {}", text(&versions(fit))));
-    let stands =
-        |one: &Parameter| !one.is_multiple() && (fit.weights.kind.has_experts() || !one.is_of_experts());
-    for parameter in Parameter::ALL.into_iter().filter(stands) {
+    for parameter in Parameter::of_values(fit.weights.kind.has_experts()) {
         let value = parameter.value_in(values);
         line(out, &format!("{} = {}", parameter.key(), digits(value)));
     }

@@ -3,10 +3,11 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Deserialize;
 
-use super::files::{File, GIB, gib_to_bytes};
+use super::files::{File, GIB, gib_to_bytes, stem};
 use super::scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve, TensorRtLlmScheduler};
 use super::{CatalogError, Hardware};
 use crate::units::{Bytes, Tokens};
@@ -141,7 +142,7 @@ pub(super) struct EngineTable<'a> {
 
 impl<'a> EngineTable<'a> {
     pub fn read(file: &'a File) -> Result<Self, CatalogError> {
-        let table: EngineFile = file.parse()?;
+        let table: EngineFile = file.parse("engines")?;
         for row in &table.version {
             file.fraction("version.gpu_memory_utilization", row.gpu_memory_utilization)?;
         }
@@ -155,6 +156,7 @@ impl<'a> EngineTable<'a> {
         for (name, rows) in &table.budget {
             rows.iter().try_for_each(|row| check_budget(file, &format!("budget.{name}"), row))?;
         }
+        check_names(file, &table)?;
         if let Some(sglang) = &table.sglang {
             check_sglang(file, sglang)?;
         }
@@ -266,6 +268,40 @@ impl<'a> EngineTable<'a> {
         let budget = rows.into_iter().find(holds);
         budget.ok_or_else(|| self.file.invalid(&format!("no row of `budget.{name}` holds for {}", gpu.name)))
     }
+}
+
+/// What is looked for by name later: where a name is none, what it stands for would never be found.
+fn check_names(file: &File, table: &EngineFile) -> Result<(), CatalogError> {
+    let stem = stem(Path::new(&file.path));
+    if table.engine != stem {
+        let message = format!("`engine` is {:?}; expected {stem:?}, as the file is called", table.engine);
+        return Err(file.invalid_in("engine", &message));
+    }
+    let rows =
+        table.version.iter().map(|row| &row.versions).enumerate().map(|(at, row)| ("version", at, row));
+    let refused =
+        table.refused.iter().map(|row| &row.versions).enumerate().map(|(at, row)| ("refused", at, row));
+    for (list, at, versions) in rows.chain(refused) {
+        if versions.is_empty() || !versions.iter().all(|version| is_version(version)) {
+            let message = format!("`{list}.versions` is {versions:?}; expected versions such as [\"0.23\"]");
+            return Err(file.invalid_in(&format!("{list}.{at}.versions"), &message));
+        }
+    }
+    if let Some((at, row)) = table.memory.iter().enumerate().find(|(_, row)| !is_version(&row.from)) {
+        let message = format!("`memory.from` is {:?}; expected a version such as \"0.8\"", row.from);
+        return Err(file.invalid_in(&format!("memory.{at}.from"), &message));
+    }
+    let has_budget = |row: &VersionRow| table.budget.contains_key(&row.budget);
+    if let Some((at, row)) = table.version.iter().enumerate().find(|(_, row)| !has_budget(row)) {
+        let there_are: Vec<&str> = table.budget.keys().map(String::as_str).collect();
+        let message = format!(
+            "`version.budget` is {:?}; expected the name of a table `budget.NAME`: {}",
+            row.budget,
+            there_are.join(", ")
+        );
+        return Err(file.invalid_in(&format!("version.{at}.budget"), &message));
+    }
+    Ok(())
 }
 
 fn check_sglang(file: &File, sglang: &SglangScheduler) -> Result<(), CatalogError> {

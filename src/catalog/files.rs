@@ -4,6 +4,7 @@
 //! would be a wrong answer that looks right.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
@@ -19,6 +20,9 @@ static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/calibration");
 
 /// No kernel reaches less of a peak; below it step times are of another world.
 const LEAST_FRACTION: f64 = 0.001;
+
+/// An example that is longer is left out.
+const LONGEST_EXAMPLE: usize = 60;
 
 /// One calibration file: where it is from and what it holds (or why it could not be read).
 #[derive(Clone, Debug)]
@@ -52,7 +56,8 @@ pub(super) fn load_one(name: &str, dir: Option<&Path>) -> Vec<File> {
         let text = file.contents_utf8().ok_or_else(|| "is not UTF-8".to_owned());
         File { path: format!("calibration/{name}"), text: text.map(str::to_owned) }
     });
-    let on_disk = dir.map(|dir| dir.join(name)).filter(|path| path.is_file());
+    // Whatever is there: what is no file says so when it is read.
+    let on_disk = dir.map(|dir| dir.join(name)).filter(|path| path.symlink_metadata().is_ok());
     embedded.into_iter().chain(on_disk.map(|path| File::read(&path))).collect()
 }
 
@@ -75,12 +80,13 @@ impl File {
         self.text.as_deref().map_err(|message| self.invalid(message))
     }
 
-    /// The file as `T`; unknown keys and wrong types are errors that name line and key.
-    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, CatalogError> {
+    /// The file as `T`; unknown keys and wrong types are errors that name line and key. `kind`: the folder, or the name,
+    /// of the embedded files that are like it, which show what a missing key looks like.
+    pub fn parse<T: DeserializeOwned>(&self, kind: &str) -> Result<T, CatalogError> {
         let text = self.text()?;
         toml::from_str(text).map_err(|error| {
             let line = line_of(text, error.span().map_or(0, |span| span.start));
-            self.invalid(&format!("line {line}: {}", in_words(text, &error)))
+            self.invalid(&format!("line {line}: {}", in_words(text, &error, |key| example(kind, key))))
         })
     }
 
@@ -89,14 +95,15 @@ impl File {
         let text = self.text.as_deref().unwrap_or_default();
         let table = DeTable::parse(text).ok();
         let parts: Vec<&str> = key.split('.').collect();
-        let start = table.as_ref().and_then(|table| find(table.get_ref(), &parts, &is_it));
+        let start = table.as_ref().and_then(|table| place(table.get_ref(), &parts, &is_it));
         match start {
-            Some(start) => self.invalid(&format!("line {}: {message}", line_of(text, start))),
+            Some(at) => self.invalid(&format!("line {}: {message}", line_of(text, at.start))),
             None => self.invalid(message),
         }
     }
 
-    fn impossible(&self, key: &str, value: f64, must: &str) -> CatalogError {
+    /// The error that the number at the dotted `key` is `value`.
+    pub fn impossible(&self, key: &str, value: f64, must: &str) -> CatalogError {
         let is_it = |found: &DeValue<'_>| {
             let text = match found {
                 DeValue::Integer(integer) => integer.as_str(),
@@ -112,16 +119,17 @@ impl File {
         CatalogError::Invalid { path: self.path.clone(), message: message.to_owned() }
     }
 
-    /// As [`File::invalid`], at `key` of the `index`-th table of the list at the dotted key `list`.
-    pub fn invalid_in(&self, list: &str, index: usize, key: &str, message: &str) -> CatalogError {
+    /// As [`File::invalid`], at a dotted key in which numbers count the items of lists: `values.1.weight_dtype`.
+    pub fn invalid_in(&self, key: &str, message: &str) -> CatalogError {
         let text = self.text.as_deref().unwrap_or_default();
         let table = DeTable::parse(text).ok();
         let value = table.as_ref().and_then(|table| {
-            let mut keys = list.split('.');
-            let top = table.get_ref().get(keys.next()?)?;
-            let found = keys.try_fold(top, |value, key| value.get_ref().as_table()?.get(key))?;
-            let item = found.get_ref().as_array()?.get(index)?;
-            item.get_ref().as_table()?.get(key)
+            let mut parts = key.split('.');
+            let top = table.get_ref().get(parts.next()?)?;
+            parts.try_fold(top, |value, part| match value.get_ref() {
+                DeValue::Array(items) => items.get(part.parse::<usize>().ok()?),
+                other => other.as_table()?.get(part),
+            })
         });
         match value {
             Some(value) => self.invalid(&format!("line {}: {message}", line_of(text, value.span().start))),
@@ -168,22 +176,42 @@ impl File {
     }
 }
 
+/// How the embedded files of `kind` write the dotted `key`: `total_gib = 79.18, as calibration/hardware/h100-sxm.toml has
+/// it`; one that is a price's, or of any table, by its last part.
+fn example(kind: &str, key: &str) -> Option<String> {
+    let dir = EMBEDDED.get_dir(kind).into_iter().flat_map(Dir::files);
+    let files: Vec<_> = dir.chain(EMBEDDED.get_file(kind)).filter(|file| is_toml(file.path())).collect();
+    let parts: Vec<&str> = key.split('.').collect();
+    let last = parts.last()?;
+    let within = |of: &dyn Fn(&DeTable<'_>) -> Option<Range<usize>>| {
+        files.iter().find_map(|file| {
+            let text = file.contents_utf8()?;
+            let value = text.get(of(DeTable::parse(text).ok()?.get_ref())?)?;
+            if value.trim_matches(['[', ']']) == key {
+                return Some(format!("the table `{value}`, as calibration/{} has it", file.path().display()));
+            }
+            let value = if value.contains('\n') || value.len() > LONGEST_EXAMPLE { ".." } else { value };
+            Some(format!("`{last} = {value}`, as calibration/{} has it", file.path().display()))
+        })
+    };
+    within(&|table| place(table, &parts, &|_| true)).or_else(|| {
+        within(&|table| table.values().find_map(|one| place(one.get_ref().as_table()?, &[last], &|_| true)))
+    })
+}
+
 /// The line of a byte, counted from 1.
 fn line_of(text: &str, at: usize) -> usize {
     text.get(..at).map_or(1, |before| before.matches('\n').count() + 1)
 }
 
-/// Where in the text the value at a dotted key starts that `is_it`; of a list of tables the first that has one.
-fn find(table: &DeTable<'_>, parts: &[&str], is_it: &dyn Fn(&DeValue<'_>) -> bool) -> Option<usize> {
+/// Where in the text the value at a dotted key stands that `is_it`; of a list of tables the first that has one.
+fn place(table: &DeTable<'_>, parts: &[&str], is_it: &dyn Fn(&DeValue<'_>) -> bool) -> Option<Range<usize>> {
     let (first, rest) = parts.split_first()?;
-    let (_, value) = table.iter().find(|(key, _)| key.get_ref().as_ref() == *first)?;
+    let value = table.get(*first)?;
     match value.get_ref() {
-        DeValue::Table(table) => find(table, rest, is_it),
-        DeValue::Array(items) => items.iter().find_map(|item| match item.get_ref() {
-            DeValue::Table(table) => find(table, rest, is_it),
-            _ => None,
-        }),
-        found if rest.is_empty() && is_it(found) => Some(value.span().start),
+        found if rest.is_empty() => is_it(found).then(|| value.span()),
+        DeValue::Table(table) => place(table, rest, is_it),
+        DeValue::Array(items) => items.iter().find_map(|item| place(item.get_ref().as_table()?, rest, is_it)),
         _ => None,
     }
 }

@@ -183,7 +183,7 @@ const MOST_GPUS: u32 = 1 << 16;
 
 /// Reads a GPU's file; its price stands elsewhere.
 pub(super) fn read(name: &str, file: &File, price: Option<Price>) -> Result<Hardware, CatalogError> {
-    let HardwareFile { title, memory, compute, link, kernels } = file.parse()?;
+    let HardwareFile { title, memory, compute, link, kernels } = file.parse("hardware")?;
     let tera = |key: &str, value: Option<f64>| {
         value.map(|value| file.within(key, value, TERA_PER_S).map(|value| value * 1e12)).transpose()
     };
@@ -205,6 +205,21 @@ pub(super) fn read(name: &str, file: &File, price: Option<Price>) -> Result<Hard
         kernels: read_kernels(kernels, file)?,
         price,
     })
+}
+
+/// Between the points is interpolated, so they stand in the order of their GPUs, each number once.
+fn check_order(key: &str, rows: &[AllReduceRow], file: &File) -> Result<(), CatalogError> {
+    for (index, pair) in rows.windows(2).enumerate() {
+        let (before, gpus) = (pair[0].gpus, pair[1].gpus);
+        if gpus <= before {
+            let message = format!(
+                "`gpus` is {gpus} after {before} in the rows of `all_reduce`; expected the rows in ascending order of \
+                 `gpus`, each number once"
+            );
+            return Err(file.invalid_in(&format!("{key}.{}.gpus", index + 1), &message));
+        }
+    }
+    Ok(())
 }
 
 fn read_kernels(table: KernelsTable, file: &File) -> Result<Kernels, CatalogError> {
@@ -239,7 +254,7 @@ fn check_distinct(rows: &[ExpertRow], file: &File) -> Result<(), CatalogError> {
                 "a second row of `kernels.experts` for {} weights; expected one for each `weight_dtype`",
                 row.weight_dtype.name()
             );
-            return Err(file.invalid_in("kernels.experts", index, "weight_dtype", &message));
+            return Err(file.invalid_in(&format!("kernels.experts.{index}.weight_dtype"), &message));
         }
     }
     Ok(())
@@ -256,18 +271,19 @@ fn read_experts(row: &ExpertRow, file: &File) -> Result<ExpertKernels, CatalogEr
     })
 }
 
-/// All-reduce points under `key`: ascending in GPUs, at least two of them each.
+/// All-reduce points under the dotted `key` (with the number of the item, as in `values.0.all_reduce`): ascending in
+/// GPUs, at least two of them each.
 pub(super) fn read_all_reduce(
     key: &str,
     rows: &[AllReduceRow],
     file: &File,
 ) -> Result<Vec<AllReduce>, CatalogError> {
-    let mut fewest = 2;
+    check_order(key, rows, file)?;
+    let key: Vec<&str> = key.split('.').filter(|part| part.parse::<usize>().is_err()).collect();
+    let key = key.join(".");
     rows.iter()
         .map(|row| {
-            let gpus = (f64::from(fewest), f64::from(MOST_GPUS));
-            file.within(&format!("{key}.gpus"), f64::from(row.gpus), gpus)?;
-            fewest = row.gpus + 1;
+            file.within(&format!("{key}.gpus"), f64::from(row.gpus), (2.0, f64::from(MOST_GPUS)))?;
             let startup_us = file.within(&format!("{key}.startup_us"), row.startup_us, STARTUP_US)?;
             let bus_gb_per_s = file.within(&format!("{key}.bus_gb_per_s"), row.bus_gb_per_s, GB_PER_S)?;
             Ok(AllReduce {

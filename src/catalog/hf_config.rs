@@ -5,7 +5,9 @@
 
 use serde_json::Value;
 
+use super::hf_keys::{Keys, Result_};
 use super::model::{Attention, LayerGroup, Mlp, Model};
+use super::model_file::{LARGEST_VOCABULARY, MOST, MOST_LAYERS, WIDEST};
 use super::{CatalogError, Dtype};
 
 /// Families whose layers are not expressible, and why.
@@ -30,55 +32,35 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 /// Not JSON, a missing key (named), a value out of range, or a family that cannot be expressed.
 pub(super) fn read(name: &str, path: &str, text: &str) -> Result<Model, CatalogError> {
     let invalid = |message: String| CatalogError::Invalid { path: path.to_owned(), message };
-    let root: Value = serde_json::from_str(text).map_err(|error| invalid(format!("is not JSON: {error}")))?;
-    let model = Config::new(&root).model(name).map_err(invalid)?;
-    model.check().map_err(invalid)?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let root: Value = serde_json::from_str(text).map_err(|error| invalid(not_json(&error)))?;
+    let model = Keys::new(&root, text).and_then(|keys| Config(keys).model(name)).map_err(invalid)?;
+    model.check().map_err(|wrong| invalid(wrong.to_string()))?;
     Ok(model)
 }
 
-/// A config: the part about text, falling back to the whole.
-struct Config<'a> {
-    text: &'a Value,
-    root: &'a Value,
+fn not_json(error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        let (line, column) = (error.line(), error.column());
+        return format!(
+            "line {line}, column {column}: it ends in the middle of its JSON; expected the rest of it"
+        );
+    }
+    let text = error.to_string();
+    // It repeats the position at its end.
+    let what = text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]);
+    format!("line {}, column {}: not JSON: {what}", error.line(), error.column())
 }
 
-type Result_<T> = Result<T, String>;
+struct Config<'a>(Keys<'a>);
+
+/// Kinds of layers that `layer_types` may name; chunked ones are told by the family.
+const LAYER_TYPES: [&str; 4] =
+    ["full_attention", "sliding_attention", "chunked_attention", "linear_attention"];
 
 impl<'a> Config<'a> {
-    fn new(root: &'a Value) -> Self {
-        Self { text: root.get("text_config").unwrap_or(root), root }
-    }
-
-    /// The value of a key that is present and not null.
-    fn get(&self, key: &str) -> Option<&'a Value> {
-        [self.text, self.root].into_iter().find_map(|part| part.get(key).filter(|value| !value.is_null()))
-    }
-
-    /// The first of `keys` that is present, as a number.
-    fn optional(&self, keys: &[&str]) -> Result_<Option<u32>> {
-        let Some((key, value)) = keys.iter().find_map(|key| Some((key, self.get(key)?))) else {
-            return Ok(None);
-        };
-        // A negative one is no 0.
-        let is_count = |n: &f64| n.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(n);
-        let number = value.as_f64().filter(is_count).map(|n| n as u32);
-        let most = u32::MAX;
-        number
-            .map(Some)
-            .ok_or_else(|| format!("`{key}` is {value}; it must be a whole number from 0 to {most}"))
-    }
-
-    fn required(&self, keys: &[&str]) -> Result_<u32> {
-        self.optional(keys)?.ok_or_else(|| format!("the key `{}` is missing", keys.join("` or `")))
-    }
-
-    fn flag(&self, key: &str) -> Option<bool> {
-        self.get(key)?.as_bool()
-    }
-
     fn model_type(&self) -> &'a str {
-        let part = self.text.get("model_type").or_else(|| self.root.get("model_type"));
-        part.and_then(Value::as_str).unwrap_or("")
+        self.0.get("model_type").and_then(Value::as_str).unwrap_or("")
     }
 
     fn is_gemma(&self) -> bool {
@@ -86,43 +68,47 @@ impl<'a> Config<'a> {
     }
 
     fn model(&self, name: &str) -> Result_<Model> {
-        let family = self.model_type();
+        let keys = &self.0;
+        let family = keys.text("model_type")?.unwrap_or("");
         if let Some((_, why)) = UNSUPPORTED.iter().find(|(unsupported, _)| *unsupported == family) {
-            return Err(format!("models of type `{family}` are not supported ({why})"));
+            let message = format!("models of type `{family}` are not supported ({why})");
+            return Err(keys.at("model_type", &message));
         }
         // Gemma 3's configs leave these to the class defaults.
-        let positions = self.optional(&["max_position_embeddings"])?;
-        let positions = positions.or_else(|| family.starts_with("gemma3").then_some(131_072));
-        let positions = positions.ok_or("the key `max_position_embeddings` is missing")?;
+        let of_class = family.starts_with("gemma3").then_some(131_072);
+        let positions = match (keys.optional(&["max_position_embeddings"], u32::MAX)?, of_class) {
+            (Some(positions), _) | (None, Some(positions)) => positions,
+            (None, None) => keys.required(&["max_position_embeddings"], u32::MAX)?,
+        };
         let layers = self.layers(positions)?;
         let (dtype, keeps_attention) = self.quantisation()?;
         let has_experts = layers.iter().any(|group| matches!(group.mlp, Mlp::Moe { .. }));
-        let id = self.root.get("_name_or_path").and_then(Value::as_str).filter(|id| id.contains('/'));
+        let id = keys.of_root("_name_or_path").and_then(Value::as_str).filter(|id| id.contains('/'));
+        // DeepSeek's and GLM's name; Qwen3-Next's and Qwen3.5's.
+        let mtp_layers = keys.count(&["num_nextn_predict_layers", "mtp_num_hidden_layers"], MOST_LAYERS)?;
         Ok(Model {
             name: name.to_owned(),
             hf_id: id.unwrap_or(name).to_owned(),
-            hidden_size: self.required(&["hidden_size"])?,
-            vocab_size: self.required(&["vocab_size"])?,
-            tied_embeddings: self.flag("tie_word_embeddings").unwrap_or_else(|| self.is_gemma()),
+            hidden_size: keys.required(&["hidden_size"], WIDEST)?,
+            vocab_size: keys.required(&["vocab_size"], LARGEST_VOCABULARY)?,
+            tied_embeddings: keys.flag("tie_word_embeddings")?.unwrap_or_else(|| self.is_gemma()),
             max_position_embeddings: positions,
             layers,
             native_weight_dtype: dtype,
             only_experts_quantised: has_experts && (keeps_attention || dtype == Dtype::Mxfp4),
-            // DeepSeek's and GLM's name; Qwen3-Next's and Qwen3.5's.
-            mtp_layers: self.optional(&["num_nextn_predict_layers", "mtp_num_hidden_layers"])?.unwrap_or(0),
+            mtp_layers: mtp_layers.unwrap_or(0),
             source: "config.json".to_owned(),
         })
     }
 
     /// Layers, equal ones grouped in order of first appearance.
     fn layers(&self, positions: u32) -> Result_<Vec<LayerGroup>> {
-        let count = self.required(&["num_hidden_layers"])?;
-        if count > 1 << 14 {
-            return Err(format!("`num_hidden_layers` is {count}; no model has that many"));
-        }
+        let count = self.0.required(&["num_hidden_layers"], MOST_LAYERS)?;
+        let kinds = self.layer_types(count)?;
         let mut groups: Vec<LayerGroup> = Vec::new();
         for layer in 0..count {
-            let (attention, mlp) = (self.attention(layer, positions)?, self.mlp(layer)?);
+            let kind = kinds.as_ref().and_then(|kinds| kinds.get(layer as usize).copied());
+            let (attention, mlp) = (self.attention(layer, kind, positions)?, self.mlp(layer, count)?);
             match groups.iter_mut().find(|group| group.attention == attention && group.mlp == mlp) {
                 Some(group) => group.count += 1,
                 None => groups.push(LayerGroup { count: 1, attention, mlp }),
@@ -131,75 +117,104 @@ impl<'a> Config<'a> {
         Ok(groups)
     }
 
-    fn attention(&self, layer: u32, positions: u32) -> Result_<Attention> {
-        if self.is_linear(layer)? {
+    /// The kinds of the layers, if the config lists one for each.
+    fn layer_types(&self, count: u32) -> Result_<Option<Vec<&'a str>>> {
+        let expected = format!("{count} of {}, one for each of `num_hidden_layers`", LAYER_TYPES.join(", "));
+        let known = |kind: &'a Value| kind.as_str().filter(|kind| LAYER_TYPES.contains(kind));
+        let kinds = self.0.list("layer_types", &expected, known)?;
+        match kinds {
+            Some(kinds) if kinds.len() != count as usize => Err(self.0.wrong("layer_types", &expected)),
+            kinds => Ok(kinds),
+        }
+    }
+
+    fn attention(&self, layer: u32, kind: Option<&str>, positions: u32) -> Result_<Attention> {
+        let keys = &self.0;
+        if self.is_linear(layer, kind)? {
             return Ok(Attention::Linear {
-                key_heads: self.required(&["linear_num_key_heads"])?,
-                value_heads: self.required(&["linear_num_value_heads"])?,
-                key_head_dim: self.required(&["linear_key_head_dim"])?,
-                value_head_dim: self.required(&["linear_value_head_dim"])?,
-                conv_kernel: self.required(&["linear_conv_kernel_dim"])?,
+                key_heads: keys.required(&["linear_num_key_heads"], MOST)?,
+                value_heads: keys.required(&["linear_num_value_heads"], MOST)?,
+                key_head_dim: keys.required(&["linear_key_head_dim"], MOST)?,
+                value_head_dim: keys.required(&["linear_value_head_dim"], MOST)?,
+                conv_kernel: keys.required(&["linear_conv_kernel_dim"], MOST)?,
             });
         }
-        let heads = self.required(&["num_attention_heads"])?;
-        if let Some(kv_lora_rank) = self.optional(&["kv_lora_rank"])? {
+        let heads = keys.required(&["num_attention_heads"], MOST)?;
+        if let Some(kv_lora_rank) = keys.optional(&["kv_lora_rank"], MOST)? {
             return Ok(Attention::Latent {
                 heads,
-                q_lora_rank: self.optional(&["q_lora_rank"])?,
+                q_lora_rank: keys.optional(&["q_lora_rank"], MOST)?,
                 kv_lora_rank,
-                qk_nope_head_dim: self.required(&["qk_nope_head_dim"])?,
-                qk_rope_head_dim: self.required(&["qk_rope_head_dim"])?,
-                v_head_dim: self.required(&["v_head_dim"])?,
+                qk_nope_head_dim: keys.required(&["qk_nope_head_dim"], MOST)?,
+                qk_rope_head_dim: keys.required(&["qk_rope_head_dim"], MOST)?,
+                v_head_dim: keys.required(&["v_head_dim"], MOST)?,
             });
         }
-        let head_dim = match self.optional(&["head_dim"])? {
-            Some(head_dim) => head_dim,
-            None if self.is_gemma() => 256,
-            None => self.required(&["hidden_size"])? / heads.max(1),
+        let gate = match keys.flag("attn_output_gate")? {
+            Some(gate) => Some(gate),
+            None => keys.flag("attention_output_gate")?,
         };
-        let gate = self.flag("attn_output_gate").or_else(|| self.flag("attention_output_gate"));
         Ok(Attention::Softmax {
             heads,
-            kv_heads: self.optional(&["num_key_value_heads"])?.unwrap_or(heads),
-            head_dim,
-            window: self.window(layer)?.filter(|window| *window < positions),
+            kv_heads: self.kv_heads(heads)?,
+            head_dim: self.head_dim(heads)?,
+            window: self.window(layer, kind)?.filter(|window| *window < positions),
             output_gate: gate.unwrap_or_else(|| self.model_type().starts_with("qwen3_next")),
         })
     }
 
-    /// The kind of `layer` if the config lists one per layer.
-    fn layer_type(&self, layer: u32) -> Option<&'a str> {
-        self.get("layer_types")?.get(layer as usize)?.as_str()
+    fn kv_heads(&self, heads: u32) -> Result_<u32> {
+        let kv_heads = self.0.optional(&["num_key_value_heads"], MOST)?.unwrap_or(heads);
+        if !heads.is_multiple_of(kv_heads) {
+            let expected = format!("a divisor of `num_attention_heads`, which is {heads}");
+            return Err(self.0.wrong("num_key_value_heads", &expected));
+        }
+        Ok(kv_heads)
     }
 
-    fn is_linear(&self, layer: u32) -> Result_<bool> {
-        if let Some(kind) = self.layer_type(layer) {
+    fn head_dim(&self, heads: u32) -> Result_<u32> {
+        if let Some(head_dim) = self.0.optional(&["head_dim"], MOST)? {
+            return Ok(head_dim);
+        }
+        if self.is_gemma() {
+            return Ok(256);
+        }
+        let hidden = self.0.required(&["hidden_size"], WIDEST)?;
+        if !hidden.is_multiple_of(heads) {
+            let expected = format!("a divisor of `hidden_size`, which is {hidden}, or a key `head_dim`");
+            return Err(self.0.wrong("num_attention_heads", &expected));
+        }
+        Ok(hidden / heads)
+    }
+
+    fn is_linear(&self, layer: u32, kind: Option<&str>) -> Result_<bool> {
+        if let Some(kind) = kind {
             return Ok(kind == "linear_attention");
         }
-        if self.get("linear_num_value_heads").is_none() {
+        if self.0.get("linear_num_value_heads").is_none() {
             return Ok(false);
         }
-        let interval = self.required(&["full_attention_interval"])?.max(1);
+        let interval = self.0.required(&["full_attention_interval"], MOST_LAYERS)?;
         Ok(!(layer + 1).is_multiple_of(interval))
     }
 
-    fn window(&self, layer: u32) -> Result_<Option<u32>> {
-        let family = self.model_type();
+    fn window(&self, layer: u32, kind: Option<&str>) -> Result_<Option<u32>> {
+        let (keys, family) = (&self.0, self.model_type());
         if family.starts_with("llama4") {
             // Chunked local attention on three layers of four: at most a chunk is seen and kept.
             let local = !(layer + 1).is_multiple_of(4);
-            return Ok(self.optional(&["attention_chunk_size"])?.filter(|_| local));
+            return Ok(keys.optional(&["attention_chunk_size"], u32::MAX)?.filter(|_| local));
         }
-        let Some(window) = self.optional(&["sliding_window"])?.filter(|window| *window > 0) else {
+        let Some(window) = keys.count(&["sliding_window"], u32::MAX)?.filter(|window| *window > 0) else {
             return Ok(None);
         };
-        if self.flag("use_sliding_window") == Some(false) {
+        if keys.flag("use_sliding_window")? == Some(false) {
             return Ok(None);
         }
-        let slides = match self.layer_type(layer) {
+        let slides = match kind {
             Some(kind) => kind == "sliding_attention",
             None if family.starts_with("gemma3") => {
-                let pattern = self.optional(&["sliding_window_pattern"])?.unwrap_or(6).max(1);
+                let pattern = keys.optional(&["sliding_window_pattern"], MOST_LAYERS)?.unwrap_or(6);
                 !(layer + 1).is_multiple_of(pattern)
             }
             None if matches!(family, "gemma2" | "gpt_oss") => layer.is_multiple_of(2),
@@ -208,52 +223,66 @@ impl<'a> Config<'a> {
         Ok(slides.then_some(window))
     }
 
-    fn mlp(&self, layer: u32) -> Result_<Mlp> {
-        let experts = self.optional(&["num_experts", "num_local_experts", "n_routed_experts"])?;
-        let experts = experts.filter(|experts| *experts > 0);
-        let Some(experts) = experts.filter(|_| self.is_moe(layer)) else {
-            let dense = ["dense_intermediate_size", "intermediate_size_mlp", "intermediate_size"];
-            return Ok(Mlp::Dense { intermediate: self.required(&dense)? });
-        };
-        let expert_intermediate = self.required(&["moe_intermediate_size", "intermediate_size"])?;
-        let shared = match self.optional(&["shared_expert_intermediate_size", "shared_intermediate_size"])? {
-            Some(shared) => shared,
-            None if self.model_type().starts_with("llama4") => expert_intermediate,
-            None => self.optional(&["n_shared_experts"])?.unwrap_or(0).saturating_mul(expert_intermediate),
-        };
-        Ok(Mlp::Moe {
-            experts,
-            top_k: self.required(&["num_experts_per_tok", "experts_per_token", "top_k_experts"])?,
-            expert_intermediate,
-            shared_intermediate: shared,
-        })
+    fn mlp(&self, layer: u32, layers: u32) -> Result_<Mlp> {
+        let named = ["num_experts", "num_local_experts", "n_routed_experts"];
+        match self.0.count(&named, MOST)? {
+            Some(experts) if experts > 0 && self.is_moe(layer, layers)? => self.experts(experts),
+            _ => {
+                let dense = ["dense_intermediate_size", "intermediate_size_mlp", "intermediate_size"];
+                Ok(Mlp::Dense { intermediate: self.0.required(&dense, WIDEST)? })
+            }
+        }
+    }
+
+    fn experts(&self, experts: u32) -> Result_<Mlp> {
+        let keys = &self.0;
+        let width = keys.required(&["moe_intermediate_size", "intermediate_size"], WIDEST)?;
+        let shared =
+            match keys.count(&["shared_expert_intermediate_size", "shared_intermediate_size"], WIDEST)? {
+                Some(shared) => shared,
+                None if self.model_type().starts_with("llama4") => width,
+                None => keys.count(&["n_shared_experts"], WIDEST / width)?.unwrap_or(0) * width,
+            };
+        let named = ["num_experts_per_tok", "experts_per_token", "top_k_experts"];
+        let (key, top_k) = keys.named(&named, MOST)?;
+        if top_k > experts {
+            return Err(keys.wrong(key, &format!("at most {experts}, the experts of a layer")));
+        }
+        Ok(Mlp::Moe { experts, top_k, expert_intermediate: width, shared_intermediate: shared })
     }
 
     /// Whether a layer of a mixture-of-experts model has experts.
-    fn is_moe(&self, layer: u32) -> bool {
-        let number = |key| self.get(key).and_then(Value::as_u64);
-        let first_dense = number("first_k_dense_replace").unwrap_or(0);
-        let listed_dense = self.get("mlp_only_layers").and_then(Value::as_array);
-        if listed_dense.is_some_and(|dense| dense.iter().any(|n| n.as_u64() == Some(u64::from(layer)))) {
-            return false;
+    fn is_moe(&self, layer: u32, layers: u32) -> Result_<bool> {
+        let keys = &self.0;
+        let listed_dense = keys.list("mlp_only_layers", "a list of layers, counted from 0", Value::as_u64)?;
+        if listed_dense.is_some_and(|dense| dense.contains(&u64::from(layer))) {
+            return Ok(false);
         }
-        if let Some(listed) = self.get("moe_layer_freq").and_then(Value::as_array) {
-            return listed.get(layer as usize).and_then(Value::as_u64) != Some(0);
+        if self.0.get("moe_layer_freq").is_some_and(Value::is_array) {
+            let expected = format!("{layers} of 0 and 1, one for each of `num_hidden_layers`");
+            let zero_or_one = |item: &Value| item.as_u64().filter(|item| *item < 2);
+            let listed = keys.list("moe_layer_freq", &expected, zero_or_one)?.unwrap_or_default();
+            let one = listed.get(layer as usize).filter(|_| listed.len() == layers as usize);
+            return one.map(|one| *one == 1).ok_or_else(|| keys.wrong("moe_layer_freq", &expected));
         }
+        let first_dense = keys.count(&["first_k_dense_replace"], MOST_LAYERS)?.unwrap_or(0);
         // Every n-th layer: Qwen and Llama 4 count from 1, DeepSeek from 0.
-        let from_one = number("decoder_sparse_step").or_else(|| number("interleave_moe_layer_step"));
-        let every = from_one.unwrap_or(1).max(1);
-        let from_zero = number("moe_layer_freq").unwrap_or(1).max(1);
-        u64::from(layer) >= first_dense
-            && u64::from(layer + 1).is_multiple_of(every)
-            && u64::from(layer).is_multiple_of(from_zero)
+        let from_one = keys.optional(&["decoder_sparse_step", "interleave_moe_layer_step"], MOST_LAYERS)?;
+        let from_zero = keys.optional(&["moe_layer_freq"], MOST_LAYERS)?;
+        Ok(layer >= first_dense
+            && (layer + 1).is_multiple_of(from_one.unwrap_or(1))
+            && layer.is_multiple_of(from_zero.unwrap_or(1)))
     }
 
     /// The checkpoint's weight format, and whether attention stays bf16 in it.
     fn quantisation(&self) -> Result_<(Dtype, bool)> {
-        let Some(config) = self.get("quantization_config") else {
+        const KEY: &str = "quantization_config";
+        let Some(config) = self.0.get(KEY) else {
             return Ok((Dtype::Bf16, false));
         };
+        if !config.is_object() {
+            return Err(self.0.wrong(KEY, "a table with `quant_method`"));
+        }
         let text = |key: &str| config.get(key).and_then(Value::as_str).unwrap_or("").to_lowercase();
         let kept =
             ["modules_to_not_convert", "ignore"].into_iter().filter_map(|key| config.get(key)?.as_array());
@@ -264,10 +293,17 @@ impl<'a> Config<'a> {
             "fp8" | "fbgemm_fp8" => Some(Dtype::Fp8),
             "mxfp4" => Some(Dtype::Mxfp4),
             "nvfp4" => Some(Dtype::Nvfp4),
-            "awq" | "gptq" => integer(config.get("bits").and_then(Value::as_u64).unwrap_or(4)),
+            "awq" | "gptq" => config.get("bits").map_or(Some(4), Value::as_u64).and_then(integer),
             _ => config.get("config_groups").and_then(group_format),
         };
-        let dtype = dtype.ok_or_else(|| format!("the quantisation `{scheme}` is not known"))?;
+        let unknown = || {
+            let message = format!(
+                "the quantisation `{scheme}` of `{KEY}` is not known; expected fp8, fbgemm_fp8, mxfp4, nvfp4, awq or gptq \
+                 with 4 or 8 `bits`, or `config_groups` of such weights"
+            );
+            self.0.at(KEY, &message)
+        };
+        let dtype = dtype.ok_or_else(unknown)?;
         Ok((dtype, keeps_attention))
     }
 }

@@ -10,6 +10,7 @@ mod error;
 mod files;
 mod hardware;
 mod hf_config;
+mod hf_keys;
 mod model;
 mod model_file;
 mod names;
@@ -35,10 +36,14 @@ pub use scheduler::{KvShare, Scheduler, SglangScheduler, StaticReserve, TensorRt
 
 use toml::de::DeValue;
 
+use crate::nearest::{did_you_mean, nearest_product};
 use engine::{EngineTable, OR_NEWEST};
 use files::File;
 
 type Files = BTreeMap<String, File>;
+
+/// The folders of calibration data.
+pub const FOLDERS: [&str; 4] = ["hardware", "models", "engines", "profiles"];
 
 /// All calibration data, embedded and on disk.
 #[derive(Clone, Debug)]
@@ -202,7 +207,15 @@ impl Catalog {
         if name == profile::estimate_name(&gpu.name, engine) && !self.profiles.contains_key(name) {
             return Ok(gpu.estimated_profile(engine, weights));
         }
-        let (path, profiles) = self.named_profile(name, base).map_err(|error| match error {
+        if let (false, Some(other)) = (self.profiles.contains_key(name), self.estimates(name)?.first()) {
+            let there_are = self.profiles_for(gpu, engine);
+            let reason = format!("it is the estimate for {} on {}; {there_are}", other.engine, other.gpu);
+            return Err(CatalogError::Refused {
+                what: format!("{engine} on {} by the profile `{name}`", gpu.name),
+                reason,
+            });
+        }
+        let (file, profiles) = self.named_profile(name, base).map_err(|error| match error {
             CatalogError::NotFound { kind, name, .. } => {
                 CatalogError::NotFound { kind, name, hint: self.profiles_for(gpu, engine) }
             }
@@ -211,14 +224,7 @@ impl Catalog {
         if let Some(other) =
             profiles.iter().find(|profile| profile.gpu != gpu.name || profile.engine != engine)
         {
-            let message = format!(
-                "is a profile for {} on {}, not for {engine} on {}; {}",
-                other.engine,
-                other.gpu,
-                gpu.name,
-                self.profiles_for(gpu, engine)
-            );
-            return Err(CatalogError::Invalid { path, message });
+            return Err(self.profile_of_another(&file, other, gpu, engine));
         }
         let has = profile::tables(&profiles);
         if let Some(found) = profile::best(profiles, version, weights) {
@@ -242,16 +248,35 @@ impl Catalog {
         Ok(self.named_profile(name, base)?.1)
     }
 
-    /// The tables of a profile that the catalog has, or a file, and the path it was read from.
-    fn named_profile(&self, name: &str, base: &Path) -> Result<(String, Vec<Profile>), CatalogError> {
+    /// The error that `profile`, of `file`, is for another GPU or engine than was asked for, at the line that says so.
+    fn profile_of_another(
+        &self,
+        file: &File,
+        profile: &Profile,
+        gpu: &Hardware,
+        engine: &str,
+    ) -> CatalogError {
+        let key = if profile.gpu == gpu.name { "engine" } else { "gpu" };
+        let message = format!(
+            "it is a profile for {} on {}, not for {engine} on {}; {}",
+            profile.engine,
+            profile.gpu,
+            gpu.name,
+            self.profiles_for(gpu, engine)
+        );
+        file.invalid_in(key, &message)
+    }
+
+    /// The tables of a profile that the catalog has, or a file, and the file.
+    fn named_profile(&self, name: &str, base: &Path) -> Result<(File, Vec<Profile>), CatalogError> {
         if let Some(file) = self.profiles.get(name) {
-            return Ok((file.path.clone(), self.read_profile(name, file)?));
+            return Ok((file.clone(), self.read_profile(name, file)?));
         }
         if name.ends_with(".toml") {
             let path = base.join(name);
             let file = File::read(&path);
             let profiles = profile::read(&files::stem(&path), &file)?;
-            return Ok((file.path, profiles));
+            return Ok((file, profiles));
         }
         Err(unknown("profile", name, &self.profiles))
     }
@@ -386,13 +411,30 @@ impl Catalog {
     }
 }
 
-/// The error for a name that is not in `files`.
+/// The error for a name that is not in `files`, with those that were probably meant.
 fn unknown(kind: &'static str, name: &str, files: &Files) -> CatalogError {
-    let names = files.keys().map(String::as_str);
-    let hint = match names::nearest(&name.to_lowercase(), names) {
-        Some(nearest) => format!("the nearest is `{nearest}`; `knee list` shows all"),
-        None => "there are none".to_owned(),
+    /// As many as a message can tell.
+    const FEW: usize = 20;
+    let (listed, word) = match kind {
+        "GPU" => ("hardware", name.to_owned()),
+        "model" => ("models", names::canonical(name).0),
+        "engine" => ("engines", name.to_owned()),
+        _ => ("profiles", name.to_owned()),
     };
+    let also = |key: &str, file: &File| match kind {
+        "GPU" => hardware::read(key, file, None).map_or_else(|_| String::new(), |gpu| gpu.title),
+        _ => String::new(),
+    };
+    let names = files.iter().map(|(key, file)| (key.as_str(), also(key, file)));
+    let all = || files.keys().cloned().collect::<Vec<_>>().join(", ");
+    let mut hint = match did_you_mean(&nearest_product(&word, names)) {
+        Some(near) => format!("{near} `knee list {listed}` shows all"),
+        None if files.len() <= FEW => format!("there are: {}", all()),
+        None => format!("`knee list {listed}` shows those that there are"),
+    };
+    if kind == "model" {
+        hint.push_str("; the path of a config.json does too");
+    }
     CatalogError::NotFound { kind, name: name.to_owned(), hint }
 }
 

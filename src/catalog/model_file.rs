@@ -27,7 +27,7 @@ struct ModelFile {
 
 /// Reads a model's file: the model and its other names.
 pub(super) fn read(name: &str, file: &File) -> Result<(Model, Vec<String>), CatalogError> {
-    let table: ModelFile = file.parse()?;
+    let table: ModelFile = file.parse("models")?;
     let mut aliases = table.aliases;
     aliases.push(table.hf_id.clone());
     let model = Model {
@@ -43,57 +43,74 @@ pub(super) fn read(name: &str, file: &File) -> Result<(Model, Vec<String>), Cata
         mtp_layers: table.mtp_layers,
         source: table.source,
     };
-    model.check().map_err(|message| file.invalid(&message))?;
+    if model.layers.is_empty() {
+        return Err(
+            file.invalid("it has no layers; expected `layers = [{ count = .., attention = .., mlp = .. }]`")
+        );
+    }
+    model.check().map_err(|wrong| file.impossible(&wrong.key, f64::from(wrong.value), &wrong.must))?;
     Ok((model, aliases))
 }
 
 /// Bounds well above any real model; together they keep every product of sizes within u64.
-const MOST_LAYERS: u64 = 1 << 10;
-const LARGEST_VOCABULARY: u32 = 1 << 20;
-const WIDEST: u32 = 1 << 17;
-const MOST: u32 = 1 << 16;
+pub(super) const MOST_LAYERS: u32 = 1 << 10;
+pub(super) const LARGEST_VOCABULARY: u32 = 1 << 20;
+pub(super) const WIDEST: u32 = 1 << 17;
+pub(super) const MOST: u32 = 1 << 16;
+
+/// A size that no model has.
+#[derive(Debug, thiserror::Error)]
+#[error("`{key}` is {value}; {must}")]
+pub(super) struct Wrong {
+    /// Dotted, as in a model's file.
+    pub key: String,
+    pub value: u32,
+    pub must: String,
+}
 
 impl Model {
     /// What a reader must ensure before anything is computed from the model: sizes within bounds, at
-    /// most as many experts per token as there are. The error names the key.
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// most as many experts per token as there are.
+    pub(super) fn check(&self) -> Result<(), Wrong> {
         within("hidden_size", self.hidden_size, WIDEST)?;
         within("vocab_size", self.vocab_size, LARGEST_VOCABULARY)?;
         within("max_position_embeddings", self.max_position_embeddings, Tokens::MAX)?;
-        let layers: u64 = self.layers.iter().map(|group| u64::from(group.count)).sum();
-        if !(1..=MOST_LAYERS).contains(&layers) {
-            return Err(format!("it has {layers} layers; there must be 1 to {MOST_LAYERS}"));
-        }
+        // None is fine.
+        within("mtp_layers", self.mtp_layers.max(1), MOST_LAYERS)?;
+        let mut left = MOST_LAYERS;
         for group in &self.layers {
+            within("layers.count", group.count, left)?;
+            left -= group.count;
             for (key, value, largest) in group.sizes() {
-                within(key, value, largest)?;
+                within(&format!("layers.{key}"), value, largest)?;
             }
             if let Mlp::Moe { experts, top_k, .. } = group.mlp
                 && top_k > experts
             {
-                return Err(format!("`top_k` is {top_k}, but there are only {experts} experts"));
+                let must = format!("it must be at most {experts}, the experts there are");
+                return Err(Wrong { key: "layers.mlp.moe.top_k".to_owned(), value: top_k, must });
             }
         }
         Ok(())
     }
 }
 
-fn within(key: &str, value: u32, largest: u32) -> Result<(), String> {
+fn within(key: &str, value: u32, largest: u32) -> Result<(), Wrong> {
     if (1..=largest).contains(&value) {
         return Ok(());
     }
-    Err(format!("`{key}` is {value}; it must lie in 1 to {largest}"))
+    Err(Wrong { key: key.to_owned(), value, must: format!("it must lie in 1 to {largest}") })
 }
 
 impl LayerGroup {
-    /// Every size of a layer with its name and bound.
+    /// Every size of a layer with its key and bound.
     fn sizes(&self) -> Vec<(&'static str, u32, u32)> {
         let mut sizes = match self.attention {
             Attention::Softmax { heads, kv_heads, head_dim, window, .. } => vec![
-                ("heads", heads, MOST),
-                ("kv_heads", kv_heads, MOST),
-                ("head_dim", head_dim, MOST),
-                ("window", window.unwrap_or(1), Tokens::MAX),
+                ("attention.softmax.heads", heads, MOST),
+                ("attention.softmax.kv_heads", kv_heads, MOST),
+                ("attention.softmax.head_dim", head_dim, MOST),
+                ("attention.softmax.window", window.unwrap_or(1), Tokens::MAX),
             ],
             Attention::Latent {
                 heads,
@@ -103,29 +120,29 @@ impl LayerGroup {
                 qk_rope_head_dim,
                 v_head_dim,
             } => vec![
-                ("heads", heads, MOST),
-                ("q_lora_rank", q_lora_rank.unwrap_or(1), MOST),
-                ("kv_lora_rank", kv_lora_rank, MOST),
-                ("qk_nope_head_dim", qk_nope_head_dim, MOST),
-                ("qk_rope_head_dim", qk_rope_head_dim, MOST),
-                ("v_head_dim", v_head_dim, MOST),
+                ("attention.latent.heads", heads, MOST),
+                ("attention.latent.q_lora_rank", q_lora_rank.unwrap_or(1), MOST),
+                ("attention.latent.kv_lora_rank", kv_lora_rank, MOST),
+                ("attention.latent.qk_nope_head_dim", qk_nope_head_dim, MOST),
+                ("attention.latent.qk_rope_head_dim", qk_rope_head_dim, MOST),
+                ("attention.latent.v_head_dim", v_head_dim, MOST),
             ],
             Attention::Linear { key_heads, value_heads, key_head_dim, value_head_dim, conv_kernel } => vec![
-                ("key_heads", key_heads, MOST),
-                ("value_heads", value_heads, MOST),
-                ("key_head_dim", key_head_dim, MOST),
-                ("value_head_dim", value_head_dim, MOST),
-                ("conv_kernel", conv_kernel, MOST),
+                ("attention.linear.key_heads", key_heads, MOST),
+                ("attention.linear.value_heads", value_heads, MOST),
+                ("attention.linear.key_head_dim", key_head_dim, MOST),
+                ("attention.linear.value_head_dim", value_head_dim, MOST),
+                ("attention.linear.conv_kernel", conv_kernel, MOST),
             ],
         };
         match self.mlp {
-            Mlp::Dense { intermediate } => sizes.push(("intermediate", intermediate, WIDEST)),
+            Mlp::Dense { intermediate } => sizes.push(("mlp.dense.intermediate", intermediate, WIDEST)),
             Mlp::Moe { experts, top_k, expert_intermediate, shared_intermediate } => sizes.extend([
-                ("experts", experts, MOST),
-                ("top_k", top_k, MOST),
-                ("expert_intermediate", expert_intermediate, WIDEST),
+                ("mlp.moe.experts", experts, MOST),
+                ("mlp.moe.top_k", top_k, MOST),
+                ("mlp.moe.expert_intermediate", expert_intermediate, WIDEST),
                 // None is fine.
-                ("shared_intermediate", shared_intermediate.max(1), WIDEST),
+                ("mlp.moe.shared_intermediate", shared_intermediate.max(1), WIDEST),
             ]),
         }
         sizes

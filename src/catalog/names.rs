@@ -65,25 +65,6 @@ fn strip_version(name: &str) -> Option<&str> {
     last.bytes().all(|byte| byte.is_ascii_digit()).then_some(rest)
 }
 
-/// The entry of `names` that is spelt most like `name`; one that `name` is the beginning of comes first.
-pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    names.min_by_key(|candidate| (!candidate.starts_with(name), edit_distance(name, candidate)))
-}
-
-/// Levenshtein distance in bytes.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, to) in b.bytes().enumerate() {
-            let substituted = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,12 +84,5 @@ mod tests {
         ] {
             assert_eq!(canonical(name), (short.to_owned(), dtype), "{name}");
         }
-    }
-
-    #[test]
-    fn edit_distance_is_levenshtein() {
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
-        assert_eq!(edit_distance("", "abc"), 3);
-        assert_eq!(nearest("h10-sxm", ["a100-80-sxm", "h100-sxm"].into_iter()), Some("h100-sxm"));
     }
 }

@@ -38,21 +38,25 @@ const USD_PER_HOUR: (f64, f64) = (0.001, 1e5);
 pub(super) fn find(files: &[File], gpu: &str) -> Result<Option<Price>, CatalogError> {
     let mut found = None;
     for file in files {
-        let mut prices: BTreeMap<String, PriceTable> = file.parse()?;
-        let Some(PriceTable { usd_per_gpu_hour, date, source }) = prices.remove(gpu) else {
-            continue;
-        };
-        if year_and_month(&date).is_none() {
-            return Err(file.invalid(&format!("`{gpu}.date` is `{date}`; expected a month such as 2026-07")));
+        let mut prices: BTreeMap<String, PriceTable> = file.parse("prices.toml")?;
+        for (gpu, price) in &prices {
+            check(gpu, price, file)?;
         }
-        let key = format!("{gpu}.usd_per_gpu_hour");
-        found = Some(Price {
-            usd_per_gpu_hour: file.within(&key, usd_per_gpu_hour, USD_PER_HOUR)?,
-            date,
-            source,
-        });
+        if let Some(PriceTable { usd_per_gpu_hour, date, source }) = prices.remove(gpu) {
+            found = Some(Price { usd_per_gpu_hour, date, source });
+        }
     }
     Ok(found)
+}
+
+fn check(gpu: &str, price: &PriceTable, file: &File) -> Result<(), CatalogError> {
+    let PriceTable { usd_per_gpu_hour, date, .. } = price;
+    file.within(&format!("{gpu}.usd_per_gpu_hour"), *usd_per_gpu_hour, USD_PER_HOUR)?;
+    if year_and_month(date).is_some() {
+        return Ok(());
+    }
+    let message = format!("`{gpu}.date` is {date:?}; expected a month such as \"2026-07\"");
+    Err(file.invalid_in(&format!("{gpu}.date"), &message))
 }
 
 /// `2026-07`.

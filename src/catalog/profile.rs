@@ -118,7 +118,10 @@ impl Model {
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
     Measured,
+    /// Fitted to measurements, and scored on others.
     Calibrated,
+    /// Fitted to measurements, and never scored on others: how far it is off elsewhere nobody knows.
+    Fitted,
     Estimated,
 }
 
@@ -129,6 +132,7 @@ impl Standing {
         match self {
             Self::Measured => "measured",
             Self::Calibrated => "calibrated",
+            Self::Fitted => "fitted",
             Self::Estimated => "estimated",
         }
     }
@@ -428,31 +432,39 @@ pub(super) fn tables(profiles: &[Profile]) -> String {
 
 /// Reads a profile's file: one profile per table of values, in the file's order.
 pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError> {
-    let ProfileFile { gpu, engine, values } = file.parse()?;
+    let ProfileFile { gpu, engine, values } = file.parse("profiles")?;
     if values.is_empty() {
         return Err(file.invalid("it has no `[[values]]`"));
     }
     check_distinct(&values, file)?;
     values
         .into_iter()
-        .map(|table| {
-            let values = read_values(&table, file)?;
+        .enumerate()
+        .map(|(index, table)| {
+            let all_reduce = read_all_reduce(&format!("values.{index}.all_reduce"), &table.all_reduce, file)?;
+            let mut values = ProfileValues { all_reduce, ..read_values(&table, file)? };
             record::check(&table.held_out_error_percent, table.fit.as_ref(), file)?;
             let of_fit = table.fit.as_ref().map(|fit| fit.held_out_error_percent.clone());
-            Ok(Profile {
+            let mut profile = Profile {
                 name: name.to_owned(),
                 gpu: gpu.clone(),
                 engine: engine.clone(),
                 versions: table.versions,
                 until_version: table.until_version,
                 standing: values.standing,
+                values: Vec::new(),
                 held_out_error: table.held_out_error,
                 held_out_error_percent: of_fit.unwrap_or(table.held_out_error_percent),
                 published_error: table.published_error,
                 fit: table.fit,
                 source: table.source,
-                values: vec![values],
-            })
+            };
+            if values.standing == Standing::Calibrated && !profile.is_scored() {
+                values.standing = Standing::Fitted;
+            }
+            profile.standing = values.standing;
+            profile.values.push(values);
+            Ok(profile)
         })
         .collect()
 }
@@ -476,7 +488,7 @@ fn check_distinct(values: &[ValuesTable], file: &File) -> Result<(), CatalogErro
                 "a second `[[values]]` for {weight_dtype} weights of {models}{until}; expected one of them, or other \
                  `weight_dtype`, `models` or `until_version`"
             );
-            return Err(file.invalid_in("values", index, "weight_dtype", &message));
+            return Err(file.invalid_in(&format!("values.{index}.weight_dtype"), &message));
         }
     }
     Ok(())
@@ -514,7 +526,7 @@ fn read_values(table: &ValuesTable, file: &File) -> Result<ProfileValues, Catalo
         per_sequence_s: host_s("per_sequence_us", table.per_sequence_us)?,
         front_end_s: within("front_end_ms", table.front_end_ms, FRONT_END_MS)? * 1e-3,
         throttle: within("throttle", table.throttle, LOST)?,
-        all_reduce: read_all_reduce("values.all_reduce", &table.all_reduce, file)?,
+        all_reduce: Vec::new(),
         standing: table.standing,
         note: table.note.clone(),
     })

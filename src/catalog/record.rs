@@ -78,6 +78,9 @@ impl Profile {
     }
 }
 
+/// No simulation is further off.
+const PERCENT: (f64, f64) = (0.0, 1e6);
+
 /// What is written down of a fit: figures that nothing simulates with, and that are shown.
 pub(super) fn check(
     held_out_error_percent: &BTreeMap<String, f64>,
@@ -86,14 +89,16 @@ pub(super) fn check(
 ) -> Result<(), CatalogError> {
     let errors = |key: &str, errors: &BTreeMap<String, f64>| {
         errors.iter().try_for_each(|(figure, percent)| {
-            file.not_negative(&format!("values.{key}.{figure}"), *percent).map(|_| ())
+            file.within(&format!("values.{key}.{figure}"), *percent, PERCENT).map(|_| ())
         })
     };
     errors("held_out_error_percent", held_out_error_percent)?;
     let Some(fit) = fit else { return Ok(()) };
     errors("fit.held_out_error_percent", &fit.held_out_error_percent)?;
     errors("fit.fit_error_percent", &fit.fit_error_percent)?;
-    errors("fit.standard_error", &fit.standard_error)?;
+    for (parameter, error) in &fit.standard_error {
+        file.not_negative(&format!("values.fit.standard_error.{parameter}"), *error)?;
+    }
     for (parameter, prior) in &fit.prior {
         file.finite(&format!("values.fit.prior.{parameter}"), *prior)?;
     }
@@ -101,7 +106,8 @@ pub(super) fn check(
         let key = format!("values.fit.valid_range.{of}");
         file.finite(&key, *least)?;
         if file.finite(&key, *most)? < *least {
-            return Err(file.invalid(&format!("`{key}` is [{least}, {most}]; the smaller comes first")));
+            let message = format!("`{key}` is [{least}, {most}]; expected the smaller first");
+            return Err(file.invalid_at(&key, |_| true, &message));
         }
     }
     Ok(())

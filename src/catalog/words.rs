@@ -4,21 +4,29 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-use super::names::nearest;
+use crate::nearest::{did_you_mean, nearest};
 
 /// Texts that are longer are not repeated in a message.
 const LONGEST_TEXT: usize = 40;
 
-/// Why `text` cannot be read, without its line.
-pub(super) fn in_words(text: &str, error: &toml::de::Error) -> String {
+/// Why `text` cannot be read, without its line. `example`: how another file writes a dotted key.
+pub(super) fn in_words(
+    text: &str,
+    error: &toml::de::Error,
+    example: impl Fn(&str) -> Option<String>,
+) -> String {
     let message = error.message().lines().next().unwrap_or_default();
     let Ok(table) = DeTable::parse(text) else {
-        return format!("not TOML: {message}");
+        let there = error.span().and_then(|span| text.get(span)).filter(|_| message == "duplicate key");
+        let key = there.map_or_else(String::new, |key| format!(" `{}`; expected it once", key.trim()));
+        return format!("not TOML: {message}{key}");
     };
     let place = error.span().and_then(|span| Place::find(table.get_ref(), &span, "")).unwrap_or_default();
     let Place { path, found } = place;
     if let Some(key) = quoted_after(message, "missing field") {
-        return format!("missing key `{}`", dotted(&path, key));
+        let key = dotted(&path, key);
+        let such = example(&key).map_or_else(String::new, |such| format!("; expected such as {such}"));
+        return format!("missing key `{key}`{such}");
     }
     if let Some(key) = quoted_after(message, "unknown field") {
         return unknown_key(&path, key, message);
@@ -68,9 +76,9 @@ fn unknown_key(path: &str, key: &str, message: &str) -> String {
     let keys: Vec<&str> = message.split('`').skip(3).step_by(2).collect();
     let above = path.rsplit_once('.').map_or("", |(above, _)| above);
     let place = if above.is_empty() { "at the top".to_owned() } else { format!("of `{above}`") };
-    let near = nearest(key, keys.iter().copied());
-    let hint = near.map_or_else(String::new, |near| format!("; the nearest is `{near}`"));
-    format!("unknown key `{}`{hint}; keys {place}: {}", dotted(above, key), keys.join(", "))
+    let near = did_you_mean(&nearest(key, keys.iter().copied()));
+    let hint = near.map_or_else(|| ";".to_owned(), |near| format!("; {near}"));
+    format!("unknown key `{}`{hint} keys {place}: {}", dotted(above, key), keys.join(", "))
 }
 
 /// The name in backquotes that follows `words` at the start of `message`.

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Outcome;
 use super::args::CalibrateArgs;
 use super::console::Console;
-use super::error::Failure;
+use super::error::{Failure, hint};
 use super::inputs::{catalog, use_threads};
 use super::progress::Bar;
 use crate::calibrate::{HoldOut, Options, Parameter, calibrate, profile_toml};
@@ -68,6 +68,7 @@ fn options(args: &CalibrateArgs) -> Result<Options, Failure> {
     let also = args.fit.iter().map(|key| {
         Parameter::of_key(key).ok_or_else(|| Failure::NoParameter {
             found: key.clone(),
+            hint: hint(key, Parameter::ALL.map(Parameter::key)),
             there_are: Parameter::ALL.map(Parameter::key).join(", "),
         })
     });

@@ -11,6 +11,7 @@ use crate::experiment::SweepError;
 use crate::experiment::capacity::CapacityError;
 use crate::experiment::plan::PlanError;
 use crate::import::ImportError;
+use crate::nearest::{did_you_mean, nearest};
 use crate::report::explain::NothingToExplain;
 use crate::report::files::WriteError;
 use crate::report::rank::RankError;
@@ -47,8 +48,10 @@ pub(super) enum Failure {
     Explain(#[from] NothingToExplain),
     #[error(transparent)]
     Import(#[from] ImportError),
-    #[error("{what} {name}: not known; one of {known}")]
-    UnknownName { what: &'static str, name: String, known: String },
+    #[error("nothing to import: {why}")]
+    NothingImported { why: String },
+    #[error("{what} {name}: not known; {hint}one of {known}")]
+    UnknownName { what: &'static str, name: String, hint: String, known: String },
     #[error(transparent)]
     Rank(#[from] RankError),
     #[error(transparent)]
@@ -59,8 +62,8 @@ pub(super) enum Failure {
     Measurement(#[from] MeasurementError),
     #[error(transparent)]
     HoldOut(#[from] HoldOutError),
-    #[error("`--fit {found}` is no parameter; there are: {there_are}")]
-    NoParameter { found: String, there_are: String },
+    #[error("`--fit {found}` is no parameter; {hint}there are: {there_are}")]
+    NoParameter { found: String, hint: String, there_are: String },
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
     #[error("cannot print the result: {0}")]
@@ -73,12 +76,14 @@ pub(super) enum Failure {
     NothingToCheck,
     #[error("--calibration {}: no such folder", .0.display())]
     NoCalibration(PathBuf),
+    #[error("{}: it is no folder; expected one of .toml files, or nothing", .0.display())]
+    NoCalibrationFolder(PathBuf),
     #[error("cannot write into {}: {source}; name another folder with --out, or use --no-files", dir.display())]
     NoFolder { dir: PathBuf, source: io::Error },
     #[error("cannot write {}: {source}; name another file with --output", path.display())]
     NoFile { path: PathBuf, source: io::Error },
-    #[error("no scenario key `{0}`; `knee list keys` prints them all")]
-    NoSuchKey(String),
+    #[error("no scenario key `{key}`; {hint}`knee list keys` prints them all")]
+    NoSuchKey { key: String, hint: String },
 }
 
 impl From<SweepError> for Failure {
@@ -118,6 +123,11 @@ impl From<csv::Error> for Failure {
     fn from(error: csv::Error) -> Self {
         Self::Format(error.to_string())
     }
+}
+
+/// `did you mean ...? ` where one of `names` is near to `word`, for the middle of a message.
+pub(super) fn hint<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    did_you_mean(&nearest(word, names)).map_or_else(String::new, |near| near + " ")
 }
 
 impl Failure {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::Outcome;
 use super::args::{Answer, ImportArgs};
 use super::console::Console;
-use super::error::Failure;
+use super::error::{Failure, hint};
 use super::inputs::{catalog, must_take_files};
 use crate::catalog::Dtype;
 use crate::import::{self, Imported, check, write};
@@ -30,6 +30,11 @@ pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<Outcome, Failu
         check::against_hardware(&mut one, &catalog, &given)?;
         imports.push(one);
     }
+    if imports.iter().all(is_nothing) {
+        return Err(Failure::NothingImported {
+            why: imports.iter().map(why_nothing).collect::<Vec<_>>().join("; "),
+        });
+    }
     // A folder that cannot be written must not cost the answer: it is printed first, then the failure.
     let written = write_files(args, &dir, console, &imports);
     console.result(&match args.format {
@@ -37,28 +42,43 @@ pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<Outcome, Failu
         Answer::Table => imported::table(&imports, console.look()),
     })?;
     written?;
-    let nothing = imports.iter().all(|one| {
-        one.points.is_empty() && one.trace.is_none() && one.server == import::ServerFacts::default()
-    });
-    Ok(if nothing { Outcome::BadInput } else { Outcome::Done })
+    for nothing in imports.iter().filter(|one| is_nothing(one)) {
+        console.warning(&format!("nothing was taken from {}", why_nothing(nothing)));
+    }
+    Ok(Outcome::Done)
+}
+
+fn is_nothing(one: &Imported) -> bool {
+    one.points.is_empty() && one.trace.is_none() && one.server == import::ServerFacts::default()
+}
+
+/// The file, and why nothing of it was taken.
+fn why_nothing(one: &Imported) -> String {
+    let refused: Vec<String> =
+        one.refused.iter().map(|refusal| format!("{}: {}", refusal.label, refusal.reason)).collect();
+    let why = if refused.is_empty() {
+        format!(
+            "it has no load point, no trace and nothing about a server where a {} has them",
+            one.format.title()
+        )
+    } else {
+        refused.join("; ")
+    };
+    format!("{}: {why}", one.source)
 }
 
 fn format_of(name: &str) -> Result<import::Format, Failure> {
-    let known = || import::Format::ALL.map(import::Format::name).join(", ");
-    import::Format::parse(name).ok_or_else(|| Failure::UnknownName {
-        what: "--as",
-        name: name.to_owned(),
-        known: known(),
-    })
+    let known = import::Format::ALL.map(import::Format::name);
+    import::Format::parse(name).ok_or_else(|| unknown_name("--as", name, &known))
 }
 
 fn dtype_of(name: &str) -> Result<Dtype, Failure> {
-    let known = || Dtype::ALL.map(Dtype::name).join(", ");
-    Dtype::parse(name).ok_or_else(|| Failure::UnknownName {
-        what: "--weight-dtype",
-        name: name.to_owned(),
-        known: known(),
-    })
+    Dtype::parse(name).ok_or_else(|| unknown_name("--weight-dtype", name, &Dtype::ALL.map(Dtype::name)))
+}
+
+fn unknown_name(what: &'static str, name: &str, known: &[&str]) -> Failure {
+    let hint = hint(name, known.iter().copied());
+    Failure::UnknownName { what, name: name.to_owned(), hint, known: known.join(", ") }
 }
 
 fn write_files(

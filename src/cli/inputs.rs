@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::args::{Common, Data};
 use super::console::Console;
 use super::error::Failure;
-use crate::catalog::Catalog;
+use crate::catalog::{self, Catalog};
 use crate::disk;
 use crate::report::files::{self, Origin, WriteError};
 use crate::scenario::{Document, Override};
@@ -25,7 +25,12 @@ pub(super) fn catalog(data: &Data) -> Result<Catalog, Failure> {
     if let Some(dir) = data.calibration.as_ref().filter(|dir| !dir.is_dir()) {
         return Err(Failure::NoCalibration(dir.clone()));
     }
-    Ok(Catalog::new(Some(data.calibration.as_deref().unwrap_or(Path::new(CALIBRATION)))))
+    let dir = data.calibration.as_deref().unwrap_or(Path::new(CALIBRATION));
+    let is_no_folder = |path: &PathBuf| path.symlink_metadata().is_ok() && !path.is_dir();
+    if let Some(path) = catalog::FOLDERS.map(|name| dir.join(name)).into_iter().find(is_no_folder) {
+        return Err(Failure::NoCalibrationFolder(path));
+    }
+    Ok(Catalog::new(Some(dir)))
 }
 
 /// Sets how many threads are used, if that was asked for.

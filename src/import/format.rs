@@ -159,6 +159,11 @@ pub(super) fn recognise(file: &str, text: &str, forced: Option<Format>) -> Resul
             let content = parse(file, text)?;
             let keys = content.first().and_then(of_document);
             match (forced, keys) {
+                (Some(format), Some((other, why)))
+                    if !content.first().is_some_and(|node| is(format, node)) =>
+                {
+                    return Err(of_another(file, format, other, why));
+                }
                 (Some(format), _) => (format, String::new(), content),
                 (None, Some((format, why))) => (format, why.to_owned(), content),
                 (None, None) => return Err(unknown(file, text, &content)),
@@ -238,29 +243,51 @@ fn of_header(head: &str) -> Option<(Format, &'static str)> {
     }
 }
 
-/// Formats that are told by their keys.
+/// Formats that are told by their keys, and by which; one that has those of several is the first.
+const BY_KEYS: [(Format, &str); 8] = [
+    (Format::Guidellm, "the key `benchmarks`"),
+    (Format::GuidellmSummary, "the keys `ttft_mean_ms` and `request_latency_mean_ms`"),
+    (Format::VllmBench, "the keys `request_throughput` and `mean_ttft_ms`"),
+    (Format::Aiperf, "the key `input_config.loadgen` or `inter_chunk_latency`"),
+    (Format::GenaiPerf, "the keys `input_config` and `request_latency.avg`"),
+    (Format::InferencePerf, "the keys `load_summary` and `successes`"),
+    (Format::Llmperf, "keys named `results_ttft_s_*`"),
+    (Format::LlmdReport, "the key `version` beside `metrics.latency` or `results`"),
+];
+
 fn of_document(node: &Node) -> Option<(Format, &'static str)> {
+    BY_KEYS.into_iter().find(|(format, _)| is(*format, node))
+}
+
+/// Whether a document has the keys by which `format` is told.
+fn is(format: Format, node: &Node) -> bool {
     let number = |key| matches!(node.get(key), Some(Node::Number(_)));
     let inside = |key, keys: &[&str]| node.get(key).is_some_and(|node| node.has(keys));
-    if node.has(&["benchmarks"]) {
-        Some((Format::Guidellm, "the key `benchmarks`"))
-    } else if node.has(&["ttft_mean_ms", "request_latency_mean_ms"]) {
-        Some((Format::GuidellmSummary, "the keys `ttft_mean_ms` and `request_latency_mean_ms`"))
-    } else if number("mean_ttft_ms") || number("request_throughput") && number("duration") {
-        Some((Format::VllmBench, "the keys `request_throughput` and `mean_ttft_ms`"))
-    } else if inside("input_config", &["loadgen"]) || inside("inter_chunk_latency", &["avg"]) {
-        Some((Format::Aiperf, "the key `input_config.loadgen` or `inter_chunk_latency`"))
-    } else if node.has(&["input_config"]) && inside("request_latency", &["avg"]) {
-        Some((Format::GenaiPerf, "the keys `input_config` and `request_latency.avg`"))
-    } else if node.has(&["load_summary", "successes"]) {
-        Some((Format::InferencePerf, "the keys `load_summary` and `successes`"))
-    } else if number("results_ttft_s_mean") || number("results_end_to_end_latency_s_mean") {
-        Some((Format::Llmperf, "keys named `results_ttft_s_*`"))
-    } else if node.has(&["version"]) && (inside("metrics", &["latency"]) || node.has(&["results"])) {
-        Some((Format::LlmdReport, "the key `version` beside `metrics.latency` or `results`"))
-    } else {
-        None
+    match format {
+        Format::Guidellm => node.has(&["benchmarks"]),
+        Format::GuidellmSummary => node.has(&["ttft_mean_ms", "request_latency_mean_ms"]),
+        Format::VllmBench => number("mean_ttft_ms") || number("request_throughput") && number("duration"),
+        Format::Aiperf => inside("input_config", &["loadgen"]) || inside("inter_chunk_latency", &["avg"]),
+        Format::GenaiPerf => node.has(&["input_config"]) && inside("request_latency", &["avg"]),
+        Format::InferencePerf => node.has(&["load_summary", "successes"]),
+        Format::Llmperf => number("results_ttft_s_mean") || number("results_end_to_end_latency_s_mean"),
+        Format::LlmdReport => {
+            node.has(&["version"]) && (inside("metrics", &["latency"]) || node.has(&["results"]))
+        }
+        _ => false,
     }
+}
+
+/// The error that `--as` names another format than the file has.
+fn of_another(file: &str, asked: Format, is: Format, why: &str) -> ImportError {
+    let found = format!("{} ({why})", is.title());
+    let expected = format!(
+        "{}, as --as {} says; leave out --as, or use --as {}",
+        asked.title(),
+        asked.name(),
+        is.name()
+    );
+    ImportError::file(file, &found, &expected)
 }
 
 /// Parses JSON, JSON lines or YAML.

@@ -149,13 +149,9 @@ pub fn import_path(path: &Path, forced: Option<Format>) -> Result<Imported, Impo
     if path.is_dir() {
         return vllm_sweep::read(path);
     }
-    let bytes = disk::read(path).map_err(|source| ImportError::Read { path: path.to_path_buf(), source })?;
-    let name = path.display().to_string();
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        ImportError::file(&name, &format!("no text (byte {at} is not UTF-8)"), "JSON, YAML, CSV or a log")
-    })?;
-    import_text(&name, &text, forced)
+    let text = disk::read_to_string(path)
+        .map_err(|source| ImportError::Read { path: path.to_path_buf(), source })?;
+    import_text(&path.display().to_string(), &text, forced)
 }
 
 /// As [`import_path`], from a text; `name` is for messages.
@@ -167,12 +163,25 @@ pub fn import_text(name: &str, text: &str, forced: Option<Format>) -> Result<Imp
     let Recognised { format, why, content } = format::recognise(name, text, forced)?;
     let mut imported = Imported::new(name, format, why);
     read(&mut imported, name, text, &content)?;
+    warn_of_open_end(&mut imported, text);
     let server = imported.server.clone();
     for point in &mut imported.points {
         point.server.fill_from(&server);
     }
     check::arithmetic(&mut imported);
     Ok(imported)
+}
+
+/// JSON that was cut off is none; of lines nobody knows whether they are all. But whole ones end.
+fn warn_of_open_end(into: &mut Imported, text: &str) {
+    // Tables of `vllm bench serve` have a last line to tell it by.
+    let tells_its_end = text.trim_start().starts_with(['{', '[']) || into.format == Format::VllmConsole;
+    if !tells_its_end && !text.ends_with('\n') {
+        into.warn(
+            "",
+            "its last line has no end: if the file was cut off, that line is half of one and others are missing",
+        );
+    }
 }
 
 fn read(into: &mut Imported, name: &str, text: &str, content: &Content) -> Result<(), ImportError> {

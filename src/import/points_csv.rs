@@ -155,8 +155,8 @@ impl Columns {
             concurrency: users,
             input_tokens: self.lengths(row, INPUT_LENGTH, "input_tokens")?,
             output_tokens: self.lengths(row, OUTPUT_LENGTH, "output_tokens")?,
-            completed: self.number(row, COMPLETED)?.map(|count| count as u64),
-            failed: self.other_number(row, "failed")?.map(|count| count as u64),
+            completed: self.column(COMPLETED).map_or(Ok(None), |column| row.count(column))?,
+            failed: self.other(row, "failed").map_or(Ok(None), |(column, _)| row.count(column))?,
             duration_s: self.other_number(row, "duration_s")?,
             requests_per_s: self.number(row, REQUESTS_PER_S)?,
             input_tokens_per_s: self.other_number(row, "input_tokens_per_s")?,
@@ -250,9 +250,9 @@ impl Columns {
 
 /// Users or GPUs; 0 is none known.
 fn small(row: &Row<'_>, column: usize) -> Result<Option<u32>, ImportError> {
-    match row.number(column)? {
+    match row.count(column)? {
         None => Ok(None),
-        Some(number) if (0.0..=f64::from(u32::MAX)).contains(&number) => Ok(small_count(number as u64)),
-        Some(_) => Err(row.error(column, &format!("a number from 0 to {}", u32::MAX))),
+        Some(count) if count <= u64::from(u32::MAX) => Ok(small_count(count)),
+        Some(_) => Err(row.error(column, &format!("a whole number from 0 to {}", u32::MAX))),
     }
 }

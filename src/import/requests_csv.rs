@@ -6,7 +6,11 @@
 use super::Imported;
 use super::error::{ImportError, Place, quoted};
 use super::point::{LoadPoint, MeasuredRequest};
+use crate::disk::open_quote;
+use crate::units::first_repeated;
 
+/// The smallest number in a file but 0: nothing that is measured is less.
+const SMALLEST: f64 = 1e-9;
 /// The largest number in a file: milliseconds since 1970 are 1.8e12.
 const LARGEST: f64 = 1e13;
 
@@ -18,7 +22,7 @@ pub(super) fn read(into: &mut Imported, name: &str, text: &str) -> Result<(), Im
         .latency("e2e")?
         .ok_or_else(|| ImportError::file(name, "no column of E2E", "a column `e2e_ms` or `e2e_s`"))?;
     let ttft = table.latency("ttft")?;
-    let (mut failed, mut impossible) = (0_u64, 0_u64);
+    let (mut failed, mut impossible, mut empty) = (0_u64, 0_u64, 0_u64);
     while let Some(row) = table.next_row()? {
         let Some(e2e_s) = row.number(e2e)?.map(|value| value * e2e_scale) else {
             failed += 1;
@@ -32,17 +36,28 @@ pub(super) fn read(into: &mut Imported, name: &str, text: &str) -> Result<(), Im
             impossible += 1;
             continue;
         }
-        into.requests.push(MeasuredRequest {
+        let request = MeasuredRequest {
             point: 0,
             send_s: row.number(send)?.ok_or_else(|| row.error(send, "seconds"))?,
             input_tokens: row.tokens(input)?,
             output_tokens: row.tokens(output)?,
             ttft_s,
             e2e_s,
-        });
+        };
+        if request.input_tokens == 0 || request.output_tokens == 0 {
+            empty += 1;
+        } else {
+            into.requests.push(request);
+        }
+    }
+    if failed > 0 {
+        into.leave_out(&format!("requests without an E2E, which failed: {failed}"));
+    }
+    if empty > 0 {
+        into.refuse(&requests_of(empty), "they have no prompt or no answer (0 tokens)");
     }
     if impossible > 0 {
-        into.refuse(&format!("{impossible} requests"), "their first token comes after their last");
+        into.refuse(&requests_of(impossible), "their first token comes after their last");
     }
     if into.requests.is_empty() {
         return Err(ImportError::file(name, "no request that ended", "at least one row with an E2E"));
@@ -55,13 +70,17 @@ pub(super) fn read(into: &mut Imported, name: &str, text: &str) -> Result<(), Im
     let mut point = LoadPoint::of_requests(&into.requests);
     point.failed = Some(failed);
     into.understand(&format!(
-        "{} requests; at most {} of them in flight at once; throughput is over first send to last answer",
-        into.requests.len(),
+        "{}; at most {} of them in flight at once; throughput is over first send to last answer",
+        requests_of(into.requests.len() as u64),
         most_in_flight(&into.requests)
     ));
     into.leave_out("the arrival process: the sends are replayed as they are");
     into.points.push(point);
     Ok(())
+}
+
+fn requests_of(count: u64) -> String {
+    format!("{count} request{}", if count == 1 { "" } else { "s" })
 }
 
 /// The largest number of requests in flight; a request that ends as another is sent makes room for it.
@@ -96,9 +115,16 @@ pub(super) struct Row<'t> {
 
 impl<'a> Table<'a> {
     pub fn new(file: &'a str, text: &'a str) -> Result<Self, ImportError> {
+        if let Some(line) = open_quote(text) {
+            return Err(wrong(file, line as u64, "a quote that nothing closes", "two quotes"));
+        }
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
         let header = reader.headers().map_err(|error| failed(file, &error))?.clone();
+        let names: Vec<String> = header.iter().map(str::to_owned).collect();
+        if let Some(name) = first_repeated(&names) {
+            return Err(wrong(file, 1, &format!("two columns `{name}`"), "each column once"));
+        }
         Ok(Self { file, header, reader, record: csv::StringRecord::new() })
     }
 
@@ -143,14 +169,24 @@ impl<'t> Row<'t> {
         self.record.position().map_or(0, csv::Position::line)
     }
 
-    /// A number from 0 to [`LARGEST`]; `None` in an empty cell.
+    /// 0, or a number from [`SMALLEST`] to [`LARGEST`]; `None` in an empty cell.
     pub fn number(&self, column: usize) -> Result<Option<f64>, ImportError> {
         let text = self.text(column);
         if text.is_empty() {
             return Ok(None);
         }
-        let number = text.parse().ok().filter(|number: &f64| (0.0..=LARGEST).contains(number));
-        number.map(Some).ok_or_else(|| self.error(column, &format!("a number from 0 to {LARGEST:e}")))
+        let is_possible = |number: &f64| *number == 0.0 || (SMALLEST..=LARGEST).contains(number);
+        let number = text.parse().ok().filter(is_possible);
+        let expected = || format!("0, or a number from {SMALLEST:e} to {LARGEST:e}");
+        number.map(Some).ok_or_else(|| self.error(column, &expected()))
+    }
+
+    /// The same where only a whole number makes sense.
+    pub fn count(&self, column: usize) -> Result<Option<u64>, ImportError> {
+        match self.number(column)? {
+            Some(number) if number.fract() != 0.0 => Err(self.error(column, "a whole number")),
+            number => Ok(number.map(|number| number as u64)),
+        }
     }
 
     fn tokens(&self, column: usize) -> Result<u32, ImportError> {
@@ -176,6 +212,10 @@ fn failed(file: &str, error: &csv::Error) -> ImportError {
         }
         _ => (error.to_string(), "a CSV row".to_owned()),
     };
+    wrong(file, line, &found, &expected)
+}
+
+fn wrong(file: &str, line: u64, found: &str, expected: &str) -> ImportError {
     let place = Place { file: file.to_owned(), line: Some(line), key: String::new() };
-    ImportError::Value { place, found, expected }
+    ImportError::Value { place, found: found.to_owned(), expected: expected.to_owned() }
 }

@@ -42,7 +42,11 @@ impl Node {
             file: file.to_owned(),
             line: error.line() as u64,
             column: error.column() as u64,
-            message: without_position(&error.to_string()).to_owned(),
+            message: match error.is_eof() {
+                true => "the file ends in the middle of its JSON; expected the rest of it (was it cut off?)"
+                    .to_owned(),
+                false => format!("not JSON: {}", without_position(&error.to_string())),
+            },
         })
     }
 
@@ -344,7 +348,9 @@ mod tests {
         let error = at.get("a").unwrap().number("b").unwrap_err();
         assert_eq!(error.to_string(), "f.json, line 3, `a.b`: found a list, expected a number, at most 1e19");
         let error = Node::json("f.json", "{\n\"a\": }").unwrap_err();
-        assert_eq!(error.to_string(), "f.json, line 2, column 6: expected value");
+        assert_eq!(error.to_string(), "f.json, line 2, column 6: not JSON: expected value");
+        let error = Node::json("f.json", "{\n\"a\": ").unwrap_err().to_string();
+        assert!(error.starts_with("f.json, line 2, column 5: the file ends in the middle"), "{error}");
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub(super) fn read(into: &mut Imported, name: &str, text: &str) -> Result<(), Im
                 table.point.label = format!("line {number}");
             }
         } else if let Some(table) = &mut open {
+            table.is_closed |= is_rule(line);
             table.line(name, number, line)?;
         }
     }
@@ -37,6 +38,14 @@ struct Table {
     point: LoadPoint,
     input: Option<f64>,
     output: Option<f64>,
+    /// Its last line was there.
+    is_closed: bool,
+}
+
+/// The line of `=` that ends a table.
+fn is_rule(line: &str) -> bool {
+    let line = line.trim();
+    line.len() > 10 && line.chars().all(|c| c == '=')
 }
 
 impl Table {
@@ -98,7 +107,14 @@ impl Table {
 }
 
 fn finish(into: &mut Imported, table: Option<Table>) {
-    let Some(Table { mut point, input, output }) = table else { return };
+    let Some(Table { mut point, input, output, is_closed }) = table else { return };
+    if !is_closed {
+        let label = point.label.clone();
+        into.warn(
+            &label,
+            "the table does not end in its line of `=`: figures may be missing (was it cut off?)",
+        );
+    }
     if point.completed == Some(0) {
         into.refuse(&point.label, "no request completed: its zeros are not latencies");
         return;

@@ -6,7 +6,8 @@
 use super::points::{Column, Values, columns, number_names};
 use crate::experiment::{Point, SloVerdict, SweepResult, Verdict};
 use crate::metrics::RunMode;
-use crate::scenario::{Axis, Scenario, nearest};
+use crate::nearest::{did_you_mean, nearest};
+use crate::scenario::{Axis, Scenario};
 
 /// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -104,7 +105,7 @@ pub fn check(ranking: &Ranking, axes: &[Axis], scenario: &Scenario) -> Result<()
 
 fn no_metric(option: &'static str, metric: &str, names: &[String]) -> RankError {
     let near = nearest(metric, names.iter().map(String::as_str));
-    let hint = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
+    let hint = did_you_mean(&near).map_or(String::new(), |near| near + " ");
     RankError::NoMetric { option, metric: metric.to_owned(), hint, there_are: names.join(", ") }
 }
 

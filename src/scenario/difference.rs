@@ -81,7 +81,7 @@ fn default_of(key: &str) -> Option<String> {
             (_, Fallback::Integer(value)) => return Some(value.to_string()),
             (_, Fallback::Number(value)) => return Some(value.to_string()),
             (_, Fallback::Text(value)) => return Some(value.to_owned()),
-            (_, Fallback::Required | Fallback::Depends(_)) => return None,
+            (_, Fallback::Required(_) | Fallback::Depends(_)) => return None,
         }
     }
 }

@@ -10,10 +10,11 @@ use super::keys::list;
 use super::lookups::Lookups;
 use super::node::{Node, Origin, Value};
 use super::overrides::{self, Override};
-use super::problem::{Problem, ScenarioErrors, Source, nearest};
+use super::problem::{Problem, ScenarioErrors, Source};
 use super::{Axis, Scenario, SweepMode, read};
 use crate::catalog::Catalog;
 use crate::disk;
+use crate::nearest::{did_you_mean, nearest_product};
 
 /// The scenarios of the repository.
 static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
@@ -199,8 +200,10 @@ pub fn scenario_names() -> Vec<String> {
 fn not_found(name_or_path: &str, stem: &str) -> Problem {
     let names = scenario_names();
     let mut help = String::new();
-    if let Some(near) = nearest(stem, names.iter().map(String::as_str)) {
-        help = format!("did you mean `{near}`? ");
+    let stem = Path::new(stem).file_name().unwrap_or_default().to_string_lossy();
+    let near = nearest_product(&stem, names.iter().map(|name| (name.as_str(), String::new())));
+    if let Some(near) = did_you_mean(&near) {
+        help = near + " ";
     }
     help.push_str(&format!("there are: {}; or give the path of a file", list(&names)));
     Problem::new(None, format!("no scenario `{name_or_path}`")).help(help)

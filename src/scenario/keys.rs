@@ -72,7 +72,8 @@ pub struct Range {
 /// What holds where the key is absent.
 #[derive(Clone, Copy, Debug)]
 pub enum Fallback {
-    Required,
+    /// With an example of it.
+    Required(&'static str),
     /// In words: the value depends on something else, or nothing is needed.
     Depends(&'static str),
     Integer(i64),
@@ -94,11 +95,28 @@ impl Fallback {
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
-            Self::Required => "none, it must be given".to_owned(),
+            Self::Required(_) => "none, it must be given".to_owned(),
             Self::Depends(words) => (*words).to_owned(),
             Self::Integer(value) => value.to_string(),
             Self::Number(value) => value.to_string(),
             Self::Text(text) => format!("\"{text}\""),
+        }
+    }
+}
+
+impl Key {
+    /// How it can be written: its own example, or for a table those of its keys that must be there.
+    #[must_use]
+    pub fn example(&self) -> Option<String> {
+        match (self.fallback, self.kind) {
+            (Fallback::Required(example), _) => Some(example.to_owned()),
+            (_, Kind::Table(table)) => {
+                let example =
+                    table.keys.iter().filter(|key| key.fallback.is_required()).find_map(|key| key.example());
+                example.map(|example| format!("[{}] with {example}", table.path))
+            }
+            (_, Kind::Tokens) => Some(format!("{} = 512", self.name)),
+            _ => None,
         }
     }
 }
@@ -191,7 +209,7 @@ impl Fallback {
 
     #[must_use]
     pub const fn is_required(&self) -> bool {
-        matches!(self, Self::Required)
+        matches!(self, Self::Required(_))
     }
 }
 
@@ -237,7 +255,7 @@ table! { root, ROOT, "":
     HARDWARE = "hardware", Kind::Table(&hardware::HARDWARE), Depends("required unless the engine is synthetic"), "the GPU";
     ENGINE = "engine", Kind::Table(&engine::ENGINE), Depends("vLLM with its own defaults"), "the serving engine and its options";
     DEPLOYMENT = "deployment", Kind::Table(&deployment::DEPLOYMENT), Depends("one replica"), "how many replicas, behind which router";
-    ARRIVALS = "arrivals", Kind::Table(&arrivals::ARRIVALS), Required, "when requests are sent: exactly one kind";
+    ARRIVALS = "arrivals", Kind::Table(&arrivals::ARRIVALS), Required("arrivals.poisson.rate_per_s = 2.0"), "when requests are sent: exactly one kind";
     CLASS = "class", Kind::Tables(&class::CLASS), Depends("one class taking everything, with a trace"), "groups of requests with the same lengths and promises";
     RUN = "run", Kind::Table(&run::RUN), Depends("10,000 requests, 5 replications"), "how long and how often to run";
     SWEEP = "sweep", Kind::Axes, Depends("no sweep"), "scenario keys (quoted) and the values they take; mode = \"product\", \"zip\" or \"latin_hypercube\" (with samples) puts them together";
@@ -245,12 +263,12 @@ table! { root, ROOT, "":
 }
 
 table! { model, MODEL, "model":
-    NAME = "name", Kind::Text, Required, "short name, Hugging Face id, or path to a config.json";
+    NAME = "name", Kind::Text, Required("name = \"llama-3.1-8b\""), "short name, Hugging Face id, or path to a config.json";
     WEIGHT_DTYPE = "weight_dtype", Kind::Choice(&["auto", "bf16", "fp8", "mxfp4", "nvfp4", "int8", "int4"]), Depends("the model's own"), "number format of the weights";
 }
 
 table! { hardware, HARDWARE, "hardware":
-    GPU = "gpu", Kind::Text, Required, "the GPU, such as h100-sxm";
+    GPU = "gpu", Kind::Text, Required("gpu = \"h100-sxm\""), "the GPU, such as h100-sxm";
     PROFILE = "profile", Kind::Text, Fallback::Text("auto"), "step-time profile: auto, a name, or a path";
 }
 
@@ -298,9 +316,9 @@ table! { attention_dp_config, ATTENTION_DP_CONFIG, "engine.attention_dp_config":
 }
 
 table! { speculative_config, SPECULATIVE_CONFIG, "engine.speculative_config":
-    METHOD = "method", Kind::Choice(&["ngram", "eagle", "eagle3", "mtp", "draft_model"]), Required, "who drafts: look-up in the prompt, a layer more of the model, or a smaller model";
-    NUM_SPECULATIVE_TOKENS = "num_speculative_tokens", Kind::Integer { min: 1, max: 64 }, Required, "tokens drafted for each sequence and step";
-    MEAN_ACCEPTANCE_LENGTH = "mean_acceptance_length", Kind::Number(AT_LEAST_ONE), Required, "tokens that a sequence gets per step on average, the model's own one included, as vLLM logs it";
+    METHOD = "method", Kind::Choice(&["ngram", "eagle", "eagle3", "mtp", "draft_model"]), Required("method = \"eagle3\""), "who drafts: look-up in the prompt, a layer more of the model, or a smaller model";
+    NUM_SPECULATIVE_TOKENS = "num_speculative_tokens", Kind::Integer { min: 1, max: 64 }, Required("num_speculative_tokens = 3"), "tokens drafted for each sequence and step";
+    MEAN_ACCEPTANCE_LENGTH = "mean_acceptance_length", Kind::Number(AT_LEAST_ONE), Required("mean_acceptance_length = 2.4"), "tokens that a sequence gets per step on average, the model's own one included, as vLLM logs it";
     MODEL = "model", Kind::Text, Depends("none"), "draft_model only: the model that drafts";
 }
 
@@ -331,31 +349,31 @@ table! { arrivals, ARRIVALS, "arrivals":
 }
 
 table! { poisson, POISSON, "arrivals.poisson":
-    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Required, "requests per second";
+    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Required("rate_per_s = 2.0"), "requests per second";
 }
 
 table! { gamma, GAMMA, "arrivals.gamma":
-    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Required, "requests per second";
+    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Required("rate_per_s = 2.0"), "requests per second";
     BURSTINESS = "burstiness", Kind::Number(Range { min: 0.0, open: true, max: 1e6 }), Fallback::Number(1.0), "vLLM's: squared coefficient of variation of the gaps = 1/burstiness";
 }
 
 table! { constant, CONSTANT, "arrivals.constant":
-    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Required, "requests per second";
+    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Required("rate_per_s = 2.0"), "requests per second";
 }
 
 table! { weibull, WEIBULL, "arrivals.weibull":
-    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Required, "requests per second";
-    SHAPE = "shape", Kind::Number(Range { min: 0.1, open: false, max: 100.0 }), Required, "below 1 burstier than independent users, above 1 more regular";
+    RATE_PER_S = "rate_per_s", Kind::Number(POSITIVE), Required("rate_per_s = 2.0"), "requests per second";
+    SHAPE = "shape", Kind::Number(Range { min: 0.1, open: false, max: 100.0 }), Required("shape = 0.7"), "below 1 burstier than independent users, above 1 more regular";
 }
 
 table! { mmpp, MMPP, "arrivals.mmpp":
-    STATES = "states", Kind::Tables(&mmpp_state::MMPP_STATE), Required, "visited in turn, each for an exponential time";
+    STATES = "states", Kind::Tables(&mmpp_state::MMPP_STATE), Required("states = [{ rate_per_s = 1.0, mean_dwell_s = 60 }, { rate_per_s = 9.0, mean_dwell_s = 10 }]"), "visited in turn, each for an exponential time";
     SCALE = "scale", Kind::Number(POSITIVE), Fallback::Number(1.0), "factor on all rates";
 }
 
 table! { mmpp_state, MMPP_STATE, "arrivals.mmpp.states":
-    RATE_PER_S = "rate_per_s", Kind::Number(NOT_NEGATIVE), Required, "requests per second in this state";
-    MEAN_DWELL_S = "mean_dwell_s", Kind::Number(Range { min: 1e-3, open: false, max: LARGEST }), Required, "mean time spent in it";
+    RATE_PER_S = "rate_per_s", Kind::Number(NOT_NEGATIVE), Required("rate_per_s = 2.0"), "requests per second in this state";
+    MEAN_DWELL_S = "mean_dwell_s", Kind::Number(Range { min: 1e-3, open: false, max: LARGEST }), Required("mean_dwell_s = 60"), "mean time spent in it";
 }
 
 table! { profile, PROFILE, "arrivals.profile":
@@ -367,18 +385,18 @@ table! { profile, PROFILE, "arrivals.profile":
 }
 
 table! { ramp, RAMP, "arrivals.ramp":
-    FROM_PER_S = "from_per_s", Kind::Number(NOT_NEGATIVE), Required, "requests per second at the start";
-    TO_PER_S = "to_per_s", Kind::Number(NOT_NEGATIVE), Required, "requests per second at the end, which then holds";
-    DURATION_S = "duration_s", Kind::Number(POSITIVE), Required, "time from one to the other";
+    FROM_PER_S = "from_per_s", Kind::Number(NOT_NEGATIVE), Required("from_per_s = 1.0"), "requests per second at the start";
+    TO_PER_S = "to_per_s", Kind::Number(NOT_NEGATIVE), Required("to_per_s = 10.0"), "requests per second at the end, which then holds";
+    DURATION_S = "duration_s", Kind::Number(POSITIVE), Required("duration_s = 600"), "time from one to the other";
 }
 
 table! { closed, CLOSED, "arrivals.closed":
-    USERS = "users", Kind::Integer { min: 1, max: 10_000_000 }, Required, "users, each with one request in flight at most";
+    USERS = "users", Kind::Integer { min: 1, max: 10_000_000 }, Required("users = 64"), "users, each with one request in flight at most";
     THINK_TIME_S = "think_time_s", Kind::Seconds, Fallback::Number(0.0), "time from an answer to the user's next request";
 }
 
 table! { trace, TRACE, "arrivals.trace":
-    FILE = "file", Kind::Text, Required, "CSV of ours or Azure's, or Mooncake's JSON lines; relative to the scenario file";
+    FILE = "file", Kind::Text, Required("file = \"trace.csv\""), "CSV of ours or Azure's, or Mooncake's JSON lines; relative to the scenario file";
 }
 
 table! { class, CLASS, "class":
@@ -427,10 +445,10 @@ table! { measured_point, MEASURED_POINT, "measurement.point":
     RATE_PER_S = "rate_per_s", PER_SECOND, Depends("needed for poisson, gamma and constant"), "requests per second";
     BURSTINESS = "burstiness", Kind::Number(POSITIVE), Fallback::Number(1.0), "vLLM's, of gamma arrivals";
     COMPLETED = "completed", COUNT, Depends("10 a user; 1,000 without users"), "requests of the run";
-    INPUT_TOKENS_MEAN = "input_tokens_mean", Kind::Number(AT_LEAST_ONE), Required, "mean prompt tokens";
+    INPUT_TOKENS_MEAN = "input_tokens_mean", Kind::Number(AT_LEAST_ONE), Required("input_tokens_mean = 512"), "mean prompt tokens";
     INPUT_TOKENS_MIN = "input_tokens_min", Kind::Number(POSITIVE), Depends("the mean"), "prompts are uniform from here, both ends scaled to the mean";
     INPUT_TOKENS_MAX = "input_tokens_max", Kind::Number(POSITIVE), Depends("the mean"), "prompts are uniform to here";
-    OUTPUT_TOKENS_MEAN = "output_tokens_mean", Kind::Number(AT_LEAST_ONE), Required, "mean tokens generated";
+    OUTPUT_TOKENS_MEAN = "output_tokens_mean", Kind::Number(AT_LEAST_ONE), Required("output_tokens_mean = 128"), "mean tokens generated";
     OUTPUT_TOKENS_MIN = "output_tokens_min", Kind::Number(POSITIVE), Depends("the mean"), "outputs are uniform from here, both ends scaled to the mean";
     OUTPUT_TOKENS_MAX = "output_tokens_max", Kind::Number(POSITIVE), Depends("the mean"), "outputs are uniform to here";
     TTFT_MEAN_MS = "ttft_mean_ms", MILLISECONDS, Depends("not measured"), "mean time to first token";
@@ -463,7 +481,7 @@ pub static MEASUREMENT_SET: Table = Table {
 pub static MEASUREMENTS: Key = Key {
     name: "measurement",
     kind: Kind::Tables(&measurement::MEASUREMENT),
-    fallback: Required,
+    fallback: Required("[[measurement]] with points = \"curve.csv\""),
     meaning: "what was measured: requests of a run, or load points",
 };
 

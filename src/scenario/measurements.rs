@@ -123,7 +123,7 @@ impl Document {
     /// The measurements of this document, read as a measurement set; and warnings.
     ///
     /// # Errors
-    /// Everything that is wrong with it, at once. The files it names are not opened.
+    /// Everything that is wrong with it, at once. The files it names must be there, and are not opened.
     pub fn measurements(&self, catalog: &Catalog) -> Result<(Vec<Measurement>, Vec<String>), ScenarioErrors> {
         read::measurements(self, catalog)
     }

@@ -29,7 +29,7 @@ pub use difference::Difference;
 pub use document::{Document, scenario_names};
 pub use measurements::{MeasuredData, MeasuredPoint, Measurement, point_columns};
 pub use overrides::Override;
-pub use problem::{Problem, ScenarioErrors, nearest};
+pub use problem::{Problem, ScenarioErrors};
 pub use serving::{Serving, Speculative};
 
 /// A scenario with every name resolved, every default filled in and every value checked.

@@ -1,6 +1,7 @@
 //! What is wrong with a scenario, and where.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -63,6 +64,9 @@ impl Problem {
     }
 }
 
+/// Longer names and lines are cut: nobody reads a megabyte of a message.
+const LONGEST_SHOWN: usize = 400;
+
 /// Beyond this many the reader of the messages has enough to do.
 const MOST_SHOWN: usize = 20;
 
@@ -112,13 +116,16 @@ impl ScenarioErrors {
     }
 
     fn render_one(&self, problem: &Problem, renderer: &Renderer) -> String {
-        let mut group = Group::with_title(Level::ERROR.primary_title(problem.message.as_str()));
+        let message = cut(&problem.message);
+        let mut group = Group::with_title(Level::ERROR.primary_title(message.as_str()));
         if let Some((span, source)) = problem.span.and_then(|s| Some((s, self.sources.get(s.source)?))) {
-            let mut annotation = AnnotationKind::Primary.span(visible(&source.text, span));
-            if !problem.label.is_empty() {
-                annotation = annotation.label(problem.label.as_str());
+            let (text, range, line) = excerpt(&source.text, visible(&source.text, span));
+            let mut annotation = AnnotationKind::Primary.span(range);
+            let label = cut(&problem.label);
+            if !label.is_empty() {
+                annotation = annotation.label(label);
             }
-            let snippet = Snippet::source(&*source.text).path(source.origin.as_str());
+            let snippet = Snippet::source(text).line_start(line).path(source.origin.as_str());
             group = group.element(snippet.annotation(annotation));
         } else if let Some(source) = self.sources.first() {
             group = group.element(Level::NOTE.message(format!("in {}", source.origin)));
@@ -131,18 +138,38 @@ impl ScenarioErrors {
 }
 
 /// The span's first line, on character boundaries: a caret under a whole table says nothing.
-fn visible(text: &str, span: Span) -> std::ops::Range<usize> {
-    let boundary = |mut at: usize| {
-        at = at.min(text.len());
-        while !text.is_char_boundary(at) {
-            at -= 1;
-        }
-        at
-    };
-    let start = boundary(span.start);
-    let end = boundary(span.end.max(span.start)).max(start);
+fn visible(text: &str, span: Span) -> Range<usize> {
+    let start = boundary(text, span.start);
+    let end = boundary(text, span.end.max(span.start)).max(start);
     let line = text[start..end].find('\n').map_or(end, |at| start + at);
     start..line
+}
+
+/// The last character boundary of `text` up to a byte.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// The text that shows a range in one line, the range in it, and the number of its first line: all of it, or of a line
+/// that is too long what is around the range.
+fn excerpt(text: &str, range: Range<usize>) -> (&str, Range<usize>, usize) {
+    let first = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
+    let last = text[range.start..].find('\n').map_or(text.len(), |at| range.start + at);
+    if last - first <= 4 * LONGEST_SHOWN {
+        return (text, range, 1);
+    }
+    let from = boundary(text, range.start.saturating_sub(LONGEST_SHOWN / 4)).max(first);
+    let to = boundary(text, range.start + LONGEST_SHOWN / 4).min(last);
+    let line = text[..from].matches('\n').count() + 1;
+    (&text[from..to], range.start - from..range.end.min(to) - from, line)
+}
+
+/// The beginning of what is too long.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_SHOWN) {
+        Some((end, _)) if text.len() > 4 * LONGEST_SHOWN => format!("{}...", &text[..end]),
+        _ => text.to_owned(),
+    }
 }
 
 impl fmt::Display for ScenarioErrors {
@@ -152,53 +179,3 @@ impl fmt::Display for ScenarioErrors {
 }
 
 impl std::error::Error for ScenarioErrors {}
-
-/// The one of `candidates` that `word` was probably meant to be.
-#[must_use]
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A third of the letters may be wrong; a word of one or two letters is like every other.
-    let allowed = word.chars().count().div_ceil(3).min(6);
-    let mut ranked: Vec<(usize, &str)> =
-        candidates.into_iter().map(|candidate| (distance(word, candidate), candidate)).collect();
-    ranked.sort();
-    let near = ranked.iter().find(|(distance, _)| *distance <= allowed);
-    // `max_seqs` for `max_num_seqs`: parts left out.
-    let parts_of = |(_, candidate): &&(usize, &str)| {
-        let parts: Vec<&str> = candidate.split(['_', '-']).collect();
-        word.len() > 2 && word.split(['_', '-']).all(|part| parts.contains(&part))
-    };
-    near.or_else(|| ranked.iter().find(parts_of)).map(|(_, candidate)| *candidate)
-}
-
-/// Levenshtein's edit distance, case ignored.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    // Nothing that long is near to a key.
-    for (i, x) in a.to_lowercase().chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_word_is_found_and_a_far_one_is_not() {
-        let keys = ["max_num_seqs", "max_model_len", "block_size"];
-        assert_eq!(nearest("max_seqs", keys), Some("max_num_seqs"));
-        assert_eq!(nearest("seqs_of", keys), None);
-        assert_eq!(nearest("max_num_seq", keys), Some("max_num_seqs"));
-        assert_eq!(nearest("Block-Size", keys), Some("block_size"));
-        assert_eq!(nearest("temperature", keys), None);
-        assert_eq!(distance("kitten", "sitting"), 3);
-    }
-}

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use super::keys::{Fallback, Key, Kind, Table, list};
 use super::node::{Entry, Node, Span, Value};
-use super::problem::{Problem, Source, nearest};
+use super::problem::{Problem, Source};
+use crate::nearest::{did_you_mean, nearest};
 
 /// What was found wrong, or worth knowing, so far.
 pub(super) struct Reader<'d> {
@@ -120,10 +121,8 @@ impl<'d> Reader<'d> {
     /// Reports a key that is none of `names`.
     pub fn unknown<'n>(&mut self, entry: &Entry, path: &str, names: impl Iterator<Item = &'n str> + Clone) {
         let name = dotted(path, &entry.key);
-        let label = match nearest(&entry.key, names.clone()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "no such key".to_owned(),
-        };
+        let near = did_you_mean(&nearest(&entry.key, names.clone()));
+        let label = near.unwrap_or_else(|| "no such key".to_owned());
         let place = if path.is_empty() { "at the top".to_owned() } else { format!("of `{path}`") };
         let problem = Problem::new(entry.key_span, format!("unknown key `{name}`")).label(label);
         self.problem(problem.help(format!("keys {place}: {}", list(names))));
@@ -132,7 +131,9 @@ impl<'d> Reader<'d> {
     pub fn missing(&mut self, section: &Section<'d>, key: &'static Key) {
         let message = format!("missing key `{}`", section.dotted(key.name));
         let label = format!("`{}` is required: {}", key.name, key.meaning);
-        self.problem(Problem::new(section.span, message).label(label));
+        let mut problem = Problem::new(section.span, message).label(label);
+        problem.help = key.example().map(|example| format!("such as {example}"));
+        self.problem(problem);
     }
 
     fn wrong_type(&mut self, path: &str, kind: &Kind, node: &Node) {
@@ -169,7 +170,7 @@ impl<'d> Reader<'d> {
             key.name,
             section.table.path
         );
-        if matches!(key.fallback, Fallback::Required) {
+        if key.fallback.is_required() {
             self.missing(section, key);
         }
         default(&key.fallback)
@@ -223,10 +224,8 @@ impl<'d> Reader<'d> {
         let chosen = choices.iter().find(|choice| *choice == text);
         if chosen.is_none() {
             self.impossible(&path, &key.kind, node);
-            if let (Some(near), Some(problem)) =
-                (nearest(text, choices.iter().copied()), self.problems.last_mut())
-            {
-                problem.help = Some(format!("did you mean \"{near}\"?"));
+            if let Some(problem) = self.problems.last_mut() {
+                problem.help = did_you_mean(&nearest(text, choices.iter().copied()));
             }
         }
         chosen.copied()

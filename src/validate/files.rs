@@ -1,5 +1,6 @@
 //! The two kinds of measured files: a row a request, or a row a load point.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
@@ -8,14 +9,16 @@ use super::figure::Answer;
 use crate::disk;
 use crate::scenario::keys::Kind;
 use crate::scenario::{MeasuredPoint, point_columns};
-use crate::units::{SimSpan, SimTime};
+use crate::units::{self, SimSpan, SimTime};
 use crate::workload::Request;
 
 /// Why a file of measurements cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasurementError {
     #[error("cannot read {}: {source}", file.display())]
-    Read { file: PathBuf, source: csv::Error },
+    Read { file: PathBuf, source: io::Error },
+    #[error("{}, line {line}: found {found}, expected {expected}", file.display())]
+    Row { file: PathBuf, line: u64, found: String, expected: String },
     #[error("{}: no column `{column}`; found {found}, expected {expected}", file.display())]
     Column { file: PathBuf, column: String, found: String, expected: String },
     #[error("{}, line {line}, column `{column}`: found {found}, expected {expected}", file.display())]
@@ -53,12 +56,36 @@ struct Table {
 
 impl Table {
     fn read(file: &Path) -> Result<Self, MeasurementError> {
-        let failed = |source| MeasurementError::Read { file: file.to_path_buf(), source };
-        let bytes = disk::read(file).map_err(|error| failed(error.into()))?;
+        let text = disk::read_to_string(file)
+            .map_err(|source| MeasurementError::Read { file: file.to_path_buf(), source })?;
+        let wrong = |line: u64, found: String, expected: String| MeasurementError::Row {
+            file: file.to_path_buf(),
+            line,
+            found,
+            expected,
+        };
+        if let Some(line) = disk::open_quote(&text) {
+            return Err(wrong(
+                line as u64,
+                "a quote that nothing closes".to_owned(),
+                "two quotes".to_owned(),
+            ));
+        }
+        let failed = |error: csv::Error| {
+            let line = error.position().map_or(1, csv::Position::line);
+            match error.kind() {
+                csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+                    wrong(line, format!("{len} columns"), format!("{expected_len}, as in the header"))
+                }
+                _ => wrong(line, error.to_string(), "a CSV row".to_owned()),
+            }
+        };
         let mut reader =
-            csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(bytes.as_slice());
-        let header = reader.headers().map_err(failed)?;
-        let header = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
+            csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text.as_bytes());
+        let header: Vec<String> = reader.headers().map_err(failed)?.iter().map(str::to_owned).collect();
+        if let Some(name) = units::first_repeated(&header) {
+            return Err(wrong(1, format!("two columns `{name}`"), "each column once".to_owned()));
+        }
         let rows = reader.records().collect::<Result<Vec<_>, _>>().map_err(failed)?;
         if rows.is_empty() {
             return Err(MeasurementError::Empty { file: file.to_path_buf() });
@@ -74,7 +101,9 @@ impl Table {
         self.position(column).ok_or_else(|| MeasurementError::Column {
             file: self.file.clone(),
             column: column.to_owned(),
-            found: self.header.join(","),
+            found: Some(self.header.join(","))
+                .filter(|text| !text.is_empty())
+                .unwrap_or("nothing".to_owned()),
             expected: expected.join(","),
         })
     }

@@ -112,6 +112,28 @@ fn errors_name_the_line_and_the_key() {
             "found `h`",
         ),
         ("version: [0.2\nresults: 1", "not YAML"),
+        ("{\"mean_ttft_ms\": 1, \"compl", "line 1, column 26: the file ends in the middle of its JSON"),
+        (
+            "send_s,input_tokens,output_tokens,e2e_ms\n0,1,1,\"5\n",
+            "line 2: found a quote that nothing closes",
+        ),
+        (
+            "concurrency,ttft_mean_ms,tpot_mean_ms\n1.5,20,5\n",
+            "line 2, `concurrency`: found `1.5`, expected a whole number",
+        ),
+        (
+            "concurrency,completed,ttft_mean_ms\n1,2.5,20\n",
+            "line 2, `completed`: found `2.5`, expected a whole number",
+        ),
+        (
+            "concurrency,ttft_mean_ms,tpot_mean_ms\n1,1e-300,5\n",
+            "`ttft_mean_ms`: found `1e-300`, expected 0, or a number",
+        ),
+        ("send_s,input_tokens,send_s,e2e_ms\n0,1,1,5\n", "line 1: found two columns `send_s`"),
+        (
+            "arrival_s,input_tokens,output_tokens,arrival_s\n0,1,1,5\n",
+            "line 1: found two columns `arrival_s`",
+        ),
     ] {
         let error =
             import_text("file", text, None).err().unwrap_or_else(|| panic!("taken: {text}")).to_string();
@@ -120,6 +142,48 @@ fn errors_name_the_line_and_the_key() {
             "{text}\n{error}\nexpected {expected}"
         );
     }
+}
+
+/// What a table of requests has and no point does is told.
+#[test]
+fn requests_that_are_not_taken_are_counted() {
+    let text = "send_s,input_tokens,output_tokens,ttft_ms,e2e_ms\n0,10,10,20,100\n1,0,10,20,100\n2,10,0,20,100\n\
+                3,10,10,,\n4,10,10,20,10\n";
+    let imported = import_text("file", text, None).expect("one request");
+    assert_eq!(imported.requests.len(), 1);
+    assert!(imported.understood[0].starts_with("1 request; "), "{:?}", imported.understood);
+    assert!(
+        imported.left_out.iter().any(|text| text.ends_with("which failed: 1")),
+        "{:?}",
+        imported.left_out
+    );
+    let refused: Vec<&str> = imported.refused.iter().map(|refusal| refusal.label.as_str()).collect();
+    assert_eq!(refused, ["2 requests", "1 request"]);
+}
+
+/// Of lines nobody knows whether they are all; but what is cut in the middle of one is told.
+#[test]
+fn a_file_that_was_cut_off_is_not_taken_in_silence() {
+    let console = "====== Serving Benchmark Result ======\nSuccessful requests: 5\nRequest throughput (req/s): 2.0\n\
+                   Mean TTFT (ms): 30.5\n==============================\n";
+    let requests = "send_s,input_tokens,output_tokens,ttft_ms,e2e_ms\n0,10,10,20,100\n1,10,10,20,100\n";
+    let points =
+        "concurrency,completed,input_tokens_mean,output_tokens_mean,ttft_mean_ms\n4,20,100,20,22.5\n";
+    let yaml = "load_summary: {count: 4, achieved_rate: 2.0}\nsuccesses:\n  count: 4\n  latency:\n    \
+                time_to_first_token: {mean: 0.2}\n  throughput:\n    requests_per_sec: 2.05\n";
+    let is_told = |text: &str| {
+        let imported = import_text("file", text, None).unwrap_or_else(|error| panic!("{error}: {text}"));
+        imported.warnings.iter().any(|warning| warning.contains("cut off"))
+    };
+    for text in [console, requests, points, yaml] {
+        assert!(!is_told(text), "{text}");
+    }
+    for text in [requests, points, yaml] {
+        assert!(is_told(&text[..text.len() - 2]), "{text}");
+    }
+    assert!(!is_told(console.trim_end()), "its last line is there");
+    let (open, _) = console.trim_end().rsplit_once('\n').expect("lines");
+    assert!(is_told(&format!("{open}\n")), "{open}");
 }
 
 /// Numbers of another world are refused, with what is possible, in a line that can be read.
@@ -133,7 +197,7 @@ fn huge_numbers_are_refused_in_few_words() {
         ),
         (
             "send_s,input_tokens,output_tokens,ttft_ms,e2e_ms\n0,10,10,1e300,1e308\n",
-            "line 2, `e2e_ms`: found `1e308`, expected a number from 0 to 1e13",
+            "line 2, `e2e_ms`: found `1e308`, expected 0, or a number from 1e-9 to 1e13",
         ),
         (
             "send_s,input_tokens,output_tokens,ttft_ms,e2e_ms\n0,5000000000,10,20,100\n",
@@ -141,7 +205,7 @@ fn huge_numbers_are_refused_in_few_words() {
         ),
         (
             "concurrency,input_tokens_mean,output_tokens_mean,ttft_mean_ms\n1e12,10,10,20\n",
-            "line 2, `concurrency`: found `1e12`, expected a number from 0 to 4294967295",
+            "line 2, `concurrency`: found `1e12`, expected a whole number from 0 to 4294967295",
         ),
     ] {
         let error = import_text("file", text, None).expect_err("refused").to_string();

@@ -96,7 +96,7 @@ fn the_best_meet_their_objectives_and_are_in_order() {
         metric == "ttft_p9_ms" && there_are.contains("ttft_p99_ms") && !there_are.contains("state"),
         "{unknown}"
     );
-    assert_eq!(hint, "did you mean `ttft_p90_ms`? ");
+    assert_eq!(hint, "did you mean `ttft_p99_ms`, `ttft_p95_ms` or `ttft_p90_ms`? ");
 }
 
 #[test]

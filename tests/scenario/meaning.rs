@@ -347,7 +347,7 @@ fn step_times_are_estimated_as_soon_as_a_part_of_them_is() {
     assert_eq!(rtx.foundation(), "calibrated on llama-3.1-8b under vllm 0.19");
     assert_eq!(rtx.error_is_of().as_deref(), Some("of qwen3-32b, not of llama-3.1-8b"));
     let unscored = shipped("chat-h100", &[("hardware.gpu", "rtx-4090"), ("engine.max_model_len", "auto")]);
-    assert_eq!(unscored.foundation(), "calibrated under vllm 0.19, never scored");
+    assert_eq!(unscored.foundation(), "fitted under vllm 0.19, never scored");
 }
 
 #[test]

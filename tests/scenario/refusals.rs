@@ -181,7 +181,10 @@ duration_s = 5
         (Some(1), "missing key `model`"),
         (Some(2), "unknown key `nam`"),
         (Some(3), "wrong type for `seed`"),
-        (Some(5), "no GPU named `h100`; the nearest is `h100-pcie`; `knee list` shows all"),
+        (
+            Some(5),
+            "no GPU named `h100`; did you mean `h100-sxm` or `h100-pcie`? `knee list hardware` shows all",
+        ),
         (Some(7), "unknown key `engine.max_seqs`"),
         (Some(8), "`engine.enable_prefix_caching` is not built yet"),
         (Some(10), "impossible value for `arrivals.poisson.rate_per_s`"),
@@ -460,6 +463,82 @@ fn experts_are_divided_evenly() {
     let spread = scenario(MINIMAL, &many);
     assert!(spread.warnings.iter().any(|warning| warning.contains("busiest GPU")), "{:?}", spread.warnings);
     scenario(MINIMAL, &[&many[..], &["engine.enable_expert_parallel=false"]].concat());
+}
+
+/// Half a column does not exist; nor, in a checkpoint that is quantised in blocks, half a block.
+#[test]
+fn a_megabyte_of_a_name_is_cut() {
+    let long = "a".repeat(1_000_000);
+    for text in [format!("{long} = 1\n{MINIMAL}"), format!("name = \"{long}\"\n{MINIMAL}")] {
+        let message = refusal(&text, &[]);
+        assert!(message.len() < 10_000, "{}", message.len());
+    }
+}
+
+#[test]
+fn columns_are_divided_evenly() {
+    let mine = |columns: &str, gpus: &str, more: &[&str]| {
+        let dir = std::env::temp_dir().join(format!("knee-columns-{}-{columns}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let config = format!(
+            r#"{{"model_type": "x", "hidden_size": 2048, "num_hidden_layers": 4, "num_attention_heads": 32,
+            "num_key_value_heads": 4, "vocab_size": 1000, "max_position_embeddings": 2048, "num_experts": 16,
+            "num_experts_per_tok": 4, {columns}}}"#
+        );
+        std::fs::write(dir.join("m.json"), config).unwrap();
+        let name = format!("model.name={}", dir.join("m.json").display());
+        let tp = format!("engine.tensor_parallel_size={gpus}");
+        let result = resolve(MINIMAL, &[&[name.as_str(), tp.as_str()], more].concat());
+        std::fs::remove_dir_all(&dir).unwrap();
+        result.map(|scenario| scenario.warnings).map_err(|errors| errors.render(false))
+    };
+    let experts = "\"moe_intermediate_size\": 8";
+    let refused = mine(experts, "16", &[]).unwrap_err();
+    for words in [
+        "the 8 columns of an expert of m cannot be divided over 16 GPUs",
+        "expected a divisor of 8",
+        "whole experts",
+    ] {
+        assert!(refused.contains(words), "{refused}");
+    }
+    assert!(mine(experts, "8", &[]).is_ok());
+    assert!(mine(experts, "16", &["engine.enable_expert_parallel=true"]).is_ok());
+    let shared = "\"moe_intermediate_size\": 64, \"shared_expert_intermediate_size\": 12";
+    let refused = mine(shared, "8", &[]).unwrap_err();
+    assert!(
+        refused.contains("the 12 columns of the shared experts of m cannot be divided over 8 GPUs"),
+        "{refused}"
+    );
+    let dense = "\"first_k_dense_replace\": 4, \"moe_intermediate_size\": 64, \"intermediate_size\": 100";
+    let refused = mine(dense, "8", &[]).unwrap_err();
+    assert!(refused.contains("the 100 columns of a feed-forward layer"), "{refused}");
+    // vLLM cuts experts over the ranks of data parallelism too.
+    let refused = mine(experts, "8", &["engine.data_parallel_size=2"]).unwrap_err();
+    assert!(refused.contains("cannot be divided over 16 GPUs"), "{refused}");
+
+    let blocks = |gpus: &str, more: &[&str]| mine("\"moe_intermediate_size\": 1536", gpus, more).unwrap();
+    let told =
+        |warnings: Vec<String>| warnings.iter().any(|warning| warning.contains("quantised in blocks of 128"));
+    let fp8 = "model.weight_dtype=fp8";
+    assert!(told(blocks("8", &[fp8])));
+    assert!(!told(blocks("4", &[fp8])));
+    assert!(!told(blocks("8", &[fp8, "engine.enable_expert_parallel=true"])));
+    assert!(!told(blocks("8", &[])));
+}
+
+#[test]
+fn a_missing_key_comes_with_an_example() {
+    for (text, words) in [
+        (minimal("name = \"llama-3.1-8b\"", ""), "such as name = \"llama-3.1-8b\""),
+        (minimal("[model]\nname = \"llama-3.1-8b\"", ""), "such as [model] with name = \"llama-3.1-8b\""),
+        (minimal("gpu = \"h100-sxm\"", ""), "such as gpu = \"h100-sxm\""),
+        (minimal("rate_per_s = 12.0", ""), "such as rate_per_s = 2.0"),
+        (minimal("[arrivals.poisson]\nrate_per_s = 12.0", ""), "such as arrivals.poisson.rate_per_s = 2.0"),
+        (minimal("input_tokens = 512", ""), "such as input_tokens = 512"),
+    ] {
+        let message = refusal(&text, &[]);
+        assert!(message.contains("missing key") && message.contains(words), "{message}");
+    }
 }
 
 #[test]

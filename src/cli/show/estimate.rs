@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::calibrate::Parameter;
-use crate::catalog::{Profile, ProfileValues};
+use crate::catalog::{ModelKind, Profile, ProfileValues};
 
 /// The tables of values, one for each weight dtype and kind of model, that the estimate stands for.
 pub(super) fn toml(profiles: &[Profile]) -> String {
@@ -31,7 +31,8 @@ fn table(profile: &Profile, values: &ProfileValues) -> String {
         let _ = writeln!(out, "models = {:?}", kind.key());
     }
     let _ = writeln!(out, "standing = \"estimated\"\nversions = {}", quoted(&profile.versions));
-    for parameter in Parameter::ALL.into_iter().filter(|parameter| !parameter.is_multiple()) {
+    let has_experts = values.models.is_none_or(ModelKind::has_experts);
+    for parameter in Parameter::of_values(has_experts) {
         let _ = writeln!(out, "{} = {:?}", parameter.key(), without_noise(parameter.value_in(values)));
     }
     let _ = writeln!(out, "source = {}", quoted(&profile.source));

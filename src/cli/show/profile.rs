@@ -22,7 +22,7 @@ pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogE
             page.line("fitted on", profile.fitted_models().join(", "));
         }
         page.line("held-out error", profile.held_out_error.as_deref().unwrap_or("never scored"));
-        if profile.scored_models() != profile.fitted_models() {
+        if profile.is_scored() && profile.scored_models() != profile.fitted_models() {
             page.line("", format!("scored on {}", profile.scored_models().join(", ")));
         }
         for values in &profile.values {

@@ -30,7 +30,7 @@ pub(crate) fn configuration(row: &Row) -> String {
 /// How well founded the step times are that a row rests on.
 pub(super) fn standing(row: &Row) -> &'static str {
     row.scenario.serving.as_ref().map_or("", |serving| match serving.standing() {
-        Standing::Calibrated if !serving.profile.is_scored() => "never scored",
+        Standing::Fitted => "never scored",
         standing => standing.name(),
     })
 }

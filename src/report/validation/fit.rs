@@ -1,7 +1,7 @@
 //! What `knee calibrate` prints: the parameters, how well they are known, and the errors.
 
 use crate::calibrate::{Calibration, Fit, Status};
-use crate::report::format::number;
+use crate::report::format::{counted, number};
 use crate::report::table::{Columns, Look, Tone, labelled};
 use crate::validate::ErrorRow;
 
@@ -15,10 +15,13 @@ pub fn fit(calibration: &Calibration, look: Look) -> String {
         let name =
             format!("{engine} on {gpu}, {} weights, {}", fit.weights.dtype.name(), fit.weights.kind.name());
         lines.push(format!(
-            "{}: {} figures of {loads} measured loads",
+            "{}: {} figures of {}",
             look.paint(Tone::Strong, &name),
-            fit.figures
+            fit.figures,
+            counted(loads as u64, "measured load")
         ));
+        lines.extend(labelled("standing", fit.standing.name()));
+        lines.push(String::new());
         lines.extend(parameters(fit));
         lines.push(String::new());
         lines.extend(errors(fit));

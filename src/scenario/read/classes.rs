@@ -70,7 +70,8 @@ fn sections<'d>(reader: &mut Reader<'d>, top: &Section<'d>) -> Option<Vec<Sectio
         return None;
     };
     if items.len() > usize::from(u16::MAX) {
-        reader.problem(Problem::new(node.span, format!("{} classes are too many", items.len())));
+        let problem = Problem::new(node.span, format!("{} classes are too many", items.len()));
+        reader.problem(problem.label(format!("expected at most {}", u16::MAX)));
         return None;
     }
     let open = |(index, item): (usize, &'d Node)| {

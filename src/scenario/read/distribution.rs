@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::Context;
+use crate::nearest::{did_you_mean, nearest};
 use crate::scenario::forms::{FORMS, Form, Parameter};
 use crate::scenario::keys::{Kind, NOT_NEGATIVE, list};
 use crate::scenario::node::{Entry, Node, Value};
-use crate::scenario::problem::{Problem, nearest};
+use crate::scenario::problem::Problem;
 use crate::scenario::reader::{Reader, dotted};
 use crate::workload::Distribution;
 
@@ -112,10 +113,8 @@ fn forms_help() -> String {
 }
 
 fn unknown_form(reader: &mut Reader<'_>, entry: &Entry, path: &str) {
-    let label = match nearest(&entry.key, FORMS.iter().map(|form| form.name)) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "no such distribution".to_owned(),
-    };
+    let near = did_you_mean(&nearest(&entry.key, FORMS.iter().map(|form| form.name)));
+    let label = near.unwrap_or_else(|| "no such distribution".to_owned());
     let message = format!("unknown distribution `{}` for `{path}`", entry.key);
     reader.problem(Problem::new(entry.key_span, message).label(label).help(forms_help()));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::data_parallel::{self, Layout};
-use super::{Context, engines, fit, speculative};
+use super::{Context, engines, fit, slices, speculative};
 use crate::catalog::{CatalogError, Dtype, EngineDefaults, Hardware, Model, Scheduler};
 use crate::cost::{Graphs, MemoryInputs, Ranks};
 use crate::engine::{BatcherConfig, Batching, DataParallel, LlmServer, SchedulingPolicy};
@@ -48,6 +48,8 @@ pub(super) fn read<'d>(
         return None;
     }
     check_parallelism(reader, &engine, &model, &gpu, &layout, stages);
+    let whole_experts = options.enable_expert_parallel;
+    slices::check(reader, &engine, &model, weight_dtype, &layout, whole_experts, &defaults.scheduler);
     if options.enable_expert_parallel {
         engines::check_expert_parallel(reader, &engine, &model, layout.gpus())?;
     }

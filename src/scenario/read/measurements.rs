@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Context, deployment, llm};
 use crate::catalog::Catalog;
+use crate::disk;
 use crate::engine::{Server, System};
 use crate::scenario::document::Document;
 use crate::scenario::keys::{
@@ -27,6 +28,9 @@ pub(in crate::scenario) fn measurements(
     let deployments: Vec<Node> = entries.iter().map(|entry| merged(&document.root, entry)).collect();
     let mut reader = Reader::new(&document.sources, document.base());
     let top = reader.top(&document.root, &MEASUREMENT_SET);
+    for key in [&root::NAME, &root::DESCRIPTION] {
+        reader.text(&top, key);
+    }
     match top.find(&MEASUREMENTS) {
         None => reader.missing(&top, &MEASUREMENTS),
         Some(Node { value: Value::List(_), .. }) if !entries.is_empty() => {}
@@ -156,6 +160,12 @@ fn data<'d>(reader: &mut Reader<'d>, section: &Section<'d>) -> Option<MeasuredDa
     }
     let folder = reader.folder(section.place(form));
     let file = folder.join(reader.text(section, form)?);
+    if let Err(error) = disk::must_be_readable(&file) {
+        let message = format!("cannot read {}: {error}", file.display());
+        let problem = Problem::new(section.place(form), message);
+        reader.problem(problem.label("expected a CSV file, its path relative to the set's folder"));
+        return None;
+    }
     Some(if std::ptr::eq(form, &keys::REQUESTS) {
         MeasuredData::Requests { file, client_max_in_flight }
     } else {

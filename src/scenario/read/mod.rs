@@ -9,6 +9,7 @@ mod fit;
 mod llm;
 mod measurements;
 mod run;
+mod slices;
 mod slo;
 mod speculative;
 mod sweep;
@@ -69,8 +70,9 @@ fn read<'d>(reader: &mut Reader<'d>, context: &Context<'_>, document: &'d Docume
     let name = reader.text(&top, &root::NAME).or_else(|| document.stem().map(str::to_owned));
     if let Some(bad) = name.as_ref().filter(|name| !is_printable(name)) {
         let place = top.place(&root::NAME);
-        let label =
-            format!("found {bad:.60?}, expected 1 to 200 characters, none of them a control character");
+        let count = bad.chars().count();
+        let found = if count > 60 { format!("{count} characters") } else { format!("{bad:?}") };
+        let label = format!("found {found}, expected 1 to 200 characters, none of them a control character");
         reader.problem(Problem::new(place, "impossible value for `name`").label(label));
     }
     let description = reader.text(&top, &root::DESCRIPTION);

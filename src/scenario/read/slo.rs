@@ -1,8 +1,9 @@
 //! `slo = { ttft_p99_ms = 500, tpot_ms = 40, attainment = 0.99 }`.
 
+use crate::nearest::{did_you_mean, nearest};
 use crate::scenario::keys::{FRACTION, Kind, POSITIVE, class as keys};
 use crate::scenario::node::{Entry, Value};
-use crate::scenario::problem::{Problem, nearest};
+use crate::scenario::problem::Problem;
 use crate::scenario::reader::{Reader, Section, dotted};
 use crate::workload::{Metric, Objective, Slo, Statistic};
 
@@ -58,10 +59,8 @@ fn unknown(reader: &mut Reader<'_>, entry: &Entry, path: &str) {
         .flat_map(|metric| statistics.iter().map(move |statistic| format!("{}{statistic}_ms", metric.key())))
         .chain(["attainment".to_owned()])
         .collect();
-    let label = match nearest(&entry.key, names.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "no such objective".to_owned(),
-    };
+    let near = did_you_mean(&nearest(&entry.key, names.iter().map(String::as_str)));
+    let label = near.unwrap_or_else(|| "no such objective".to_owned());
     let metrics: Vec<&str> = Metric::ALL.iter().map(|metric| metric.key()).collect();
     let help = format!(
         "objectives are <metric>_<statistic>_ms (mean, p50, p90, p95, p99, p999) or, for every request, \

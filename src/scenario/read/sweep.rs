@@ -1,9 +1,10 @@
 //! `[sweep]`: quoted scenario keys and the values they take, and how these are put together.
 
+use crate::nearest::{did_you_mean, nearest};
 use crate::scenario::keys::{Key, Kind, Table, list, root, synthetic};
 use crate::scenario::node::{Entry, Node, Value};
 use crate::scenario::overrides;
-use crate::scenario::problem::{Problem, nearest};
+use crate::scenario::problem::Problem;
 use crate::scenario::reader::{Reader, Section};
 use crate::scenario::{Axis, AxisValue, SweepMode};
 
@@ -223,10 +224,9 @@ fn axis_kind(reader: &mut Reader<'_>, entry: &Entry, is_synthetic: bool) -> Opti
         Ok(kind) => Some(kind),
         Err((table, unknown)) => {
             let names = table.keys.iter().map(|key| key.name);
-            let near = nearest(&unknown, names.clone());
-            let help = match near {
+            let help = match did_you_mean(&nearest(&unknown, names.clone())) {
                 _ if unknown.is_empty() => "put the whole dotted key in quotes".to_owned(),
-                Some(near) => format!("did you mean `{near}` for `{unknown}`?"),
+                Some(near) => format!("for `{unknown}` {near}"),
                 None => format!("keys there: {}", list(names)),
             };
             let problem = Problem::new(entry.key_span, format!("`{}` is not a scenario key", entry.key));

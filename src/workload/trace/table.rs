@@ -1,7 +1,8 @@
 //! A CSV table whose errors name line, column, what was found and what was expected.
 
 use super::{TraceError, quoted};
-use crate::units::Tokens;
+use crate::disk::open_quote;
+use crate::units::{Tokens, first_repeated};
 
 /// The largest number in a file: seconds since 1970 are 1.8e9.
 const LARGEST: f64 = 1e12;
@@ -27,9 +28,21 @@ pub(in crate::workload) struct Row<'t> {
 
 impl<'a> Table<'a> {
     pub fn new(file: &'a str, text: &'a str) -> Result<Self, TraceError> {
+        let wrong = |line: usize, message: String| TraceError::Line {
+            file: file.to_owned(),
+            line: line as u64,
+            message,
+        };
+        if let Some(line) = open_quote(text) {
+            return Err(wrong(line, "found a quote that nothing closes, expected two quotes".to_owned()));
+        }
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
         let header = reader.headers().map_err(|e| csv_error(file, &e))?.clone();
+        let names: Vec<String> = header.iter().map(str::to_owned).collect();
+        if let Some(name) = first_repeated(&names) {
+            return Err(wrong(1, format!("found two columns `{name}`, expected each column once")));
+        }
         Ok(Self { file, header, reader, record: csv::StringRecord::new() })
     }
 
@@ -105,7 +118,7 @@ impl<'t> Row<'t> {
 fn csv_error(file: &str, error: &csv::Error) -> TraceError {
     let message = match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("found {len} columns, expected {expected_len}")
+            format!("found {len} columns, expected {expected_len}, as in the header")
         }
         _ => error.to_string(),
     };

@@ -79,7 +79,10 @@ fn errors_name_file_line_column_found_and_expected() {
             "TIMESTAMP,ContextTokens,GeneratedTokens\n1000-01-01 00:00:00,1,1\n2024-01-01 00:00:00,1,1\n",
             "t: found arrivals that lie centuries apart, expected all within the clock's 584 years",
         ),
-        ("arrival_s,input_tokens,output_tokens\n0,5\n", "t, line 2: found 2 columns, expected 3"),
+        (
+            "arrival_s,input_tokens,output_tokens\n0,5\n",
+            "t, line 2: found 2 columns, expected 3, as in the header",
+        ),
         (
             "arrival_s,input_tokens\n0,5\n",
             "t: found the header `arrival_s,input_tokens`, expected a column `output_tokens`",
