@@ -6,6 +6,7 @@ pub mod capacity;
 mod combinations;
 pub mod compare;
 mod estimate;
+mod first_to_fail;
 pub mod journal;
 pub mod objective;
 pub mod plan;
