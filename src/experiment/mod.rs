@@ -13,6 +13,7 @@ pub mod plan;
 mod point;
 pub mod precision;
 mod reading;
+mod refused;
 mod replicate;
 mod saturation;
 mod stability;
@@ -23,6 +24,7 @@ pub use estimate::{Estimate, LEVEL};
 pub use objective::SloVerdict;
 pub use point::{Point, observe, run_once, run_point};
 pub use reading::{CurveReading, Knee, SloCapacity, StabilityLimit, load_unit, number, read_curve};
+pub use refused::refused_share;
 pub use saturation::{Saturation, saturate};
 pub use stability::{Stability, Verdict, never_warm, wanders};
 pub use sweep::{
