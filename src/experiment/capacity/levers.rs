@@ -1,7 +1,7 @@
 //! What would move the capacity: single changes, tried at the first failing load.
 
 use super::crossing::ratios;
-use super::search::FEW;
+use super::search::FEWEST;
 use super::side::is_clear;
 use super::{CapacityError, LoadAxis};
 use crate::catalog::Catalog;
@@ -82,7 +82,7 @@ fn tried(
 ) -> Result<LeverOutcome, CapacityError> {
     // As long and with the same start removed as what it is compared with.
     scenario.run = failing.scenario.run.clone();
-    scenario.run.replications = scenario.run.replications.min(FEW);
+    scenario.run.replications = scenario.run.replications.min(FEWEST);
     let mut point = run_point(&scenario)?;
     if before.is_none() && !is_clear(&point) {
         // Nothing to compare with: as many replications then.
