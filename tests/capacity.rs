@@ -47,6 +47,15 @@ fn capacity_of(seed: u64) -> Capacity {
     capacity::capacity(&document, &catalog, None, Effort::default(), &Silent).expect("a capacity")
 }
 
+/// The share of the requests of a search at loads more than a tenth away from `load`.
+fn requests_far_from(capacity: &Capacity, load: f64) -> f64 {
+    let requests = |is_far: bool| -> u64 {
+        let points = capacity.points.iter().filter(|(at, _)| !is_far || (at / load - 1.0).abs() > 0.1);
+        points.flat_map(|(_, point)| &point.runs).map(|run| run.totals.offered).sum()
+    };
+    requests(true) as f64 / requests(false) as f64
+}
+
 #[derive(Default, Debug)]
 struct Score {
     covered: usize,
@@ -55,6 +64,8 @@ struct Score {
     bias: f64,
     loosest: f64,
     most_replications: usize,
+    /// The largest share of an answer's requests that went to loads far from it.
+    far: f64,
 }
 
 fn score(seeds: u64) -> Score {
@@ -73,6 +84,7 @@ fn score(seeds: u64) -> Score {
         score.bias += (estimate.mean / exact - 1.0) / seeds as f64;
         let runs = capacity.points.iter().map(|(_, point)| point.runs.len()).max().unwrap_or(0);
         score.most_replications = score.most_replications.max(runs);
+        score.far = score.far.max(requests_far_from(capacity, estimate.mean));
     }
     println!("{seeds} seeds against {exact:.3} req/s: {score:?}");
     score
@@ -85,6 +97,8 @@ fn the_capacity_of_an_mmc_queue_is_that_of_erlangs_formula() {
     assert!(score.exceeded <= 3, "{score:?}");
     assert!(score.widest <= 0.03, "{score:?}");
     assert!(score.loosest <= 0.0501, "{score:?}");
+    // Loads that decide nothing are tried with few requests.
+    assert!(score.far <= 0.5, "{score:?}");
 }
 
 #[test]

@@ -768,7 +768,7 @@ fn compare_says_what_was_changed_and_its_verdicts_agree() {
     let gpus = gpus.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "different step times: A h100-sxm-vllm (calibrated on qwen3-14b, not on llama-3.1-8b, under vllm 0.23), B \
-         l40s-vllm-estimated (estimated)",
+         l40s-vllm-estimated (estimated: kernels by tables of this GPU, host times are priors)",
         "those of two do not cancel",
     ] {
         assert!(gpus.contains(part), "{gpus}");
@@ -817,6 +817,78 @@ fn a_plan_says_what_its_rows_rest_on_and_says_reasons_once() {
 }
 
 #[test]
+fn a_manifest_and_a_title_say_what_was_changed() {
+    let out = scratch("changed");
+    let folder = out.to_str().expect("a path");
+    let run =
+        ["run", "chat-h100", "--out", folder, "--set", "run.requests=500", "--set", "run.replications=1"];
+    let manifest = || -> Value {
+        serde_json::from_str(&std::fs::read_to_string(out.join("manifest.json")).expect("a file"))
+            .expect("JSON")
+    };
+    let output = knee(&[&run[..], &["--seed", "3", "--threads", "1"]].concat()).assert().success();
+    let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    // Neither load, length nor seed is what the name speaks of.
+    assert!(text.starts_with("chat on one H100: "), "{text}");
+    let options = ["--set run.requests=500", "--set run.replications=1", "--seed 3"];
+    assert_eq!(manifest()["options"], serde_json::json!(options));
+    let again = knee(&[&run[..], &["--seed", "3"]].concat()).assert().success().get_output().clone();
+    assert!(!String::from_utf8_lossy(&again.stderr).contains("replace"), "{again:?}");
+
+    let other = knee(&[&run[..], &["--set", "hardware.gpu=l40s"]].concat()).assert().success();
+    let (text, notes) = (
+        String::from_utf8_lossy(&other.get_output().stdout).into_owned(),
+        String::from_utf8_lossy(&other.get_output().stderr).into_owned(),
+    );
+    assert!(text.starts_with("chat on one H100, with hardware.gpu = l40s: "), "{text}");
+    assert!(notes.contains("they replace the results of other settings"), "{notes}");
+    assert_eq!(manifest()["scenario"], "chat on one H100, with hardware.gpu = l40s");
+    // The same value once more changes nothing; a name of one's own is kept.
+    let same = ["run", "chat-h100", "--no-files", "--quiet", "--set", "run.requests=500"];
+    let text = stdout(&[&same[..], &["--set", "engine.tensor_parallel_size=1"]].concat());
+    assert!(text.starts_with("chat on one H100: "), "{text}");
+    let text = stdout(&[&same[..], &["--set", "hardware.gpu=l40s", "--set", "name=mine"]].concat());
+    assert!(text.starts_with("mine: "), "{text}");
+
+    let plan = ["plan", "--rate", "1", "--gpu", "h100-sxm,l40s", "--tp", "1", "--out", folder];
+    knee(&plan).assert().success();
+    assert_eq!(manifest()["options"], serde_json::json!(["--rate 1", "--gpu h100-sxm,l40s", "--tp 1"]));
+}
+
+/// TensorRT-LLM computes a prompt in one step, and refuses one that is longer than a step.
+#[test]
+fn prompts_that_no_load_makes_shorter_are_told_at_once() {
+    let with = |command: &'static str, more: &[&'static str]| {
+        let mut all = vec![command, "chat-h100", "--no-files", "--quiet"];
+        for set in [
+            "engine.name=tensorrt-llm",
+            "engine.version=auto",
+            "engine.enable_chunked_prefill=false",
+            "engine.max_num_batched_tokens=16",
+            "engine.max_num_seqs=16",
+            "run.requests=1000",
+        ] {
+            all.extend(["--set", set]);
+        }
+        all.extend(more);
+        all
+    };
+    let text = stdout(&with("explain", &[]));
+    assert!(
+        text.contains("REFUSED whatever the load: ") && text.contains("max_num_batched_tokens"),
+        "{text}"
+    );
+    let json: Value = serde_json::from_str(&stdout(&with("explain", &["--format", "json"]))).expect("JSON");
+    assert!(json["refused_share"].as_f64().is_some_and(|share| share > 0.98), "{}", json["refused_share"]);
+    let output = knee(&with("capacity", &[])).assert().code(1).get_output().clone();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("of the requests are refused at any load"), "{text}");
+    // One load says so, no search for smaller ones.
+    assert_eq!(text.lines().filter(|line| line.contains("fails: ")).count(), 1, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+}
+
+#[test]
 fn more_blocks_than_memory_are_said_in_words() {
     let explain = ["explain", "chat-h100", "--no-files", "--set", "engine.gpu_memory_utilization=0.2"];
     let set = ["--set", "engine.num_gpu_blocks_override=100000"];
@@ -827,7 +899,8 @@ fn more_blocks_than_memory_are_said_in_words() {
     assert!(warnings.contains("no engine could start like that"), "{warnings}");
     let fits = ["explain", "chat-h100", "--no-files", "--set", "engine.num_gpu_blocks_override=20000"];
     let output = knee(&fits).assert().success().get_output().clone();
-    assert!(!String::from_utf8_lossy(&output.stdout).contains("num_gpu_blocks_override"));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text.matches("num_gpu_blocks_override").count(), 1, "only in the title:\n{text}");
     assert!(!String::from_utf8_lossy(&output.stderr).contains("warning"));
 }
 

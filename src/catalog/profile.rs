@@ -308,6 +308,28 @@ impl Hardware {
         ExpertKernels { compute: kernels.compute * EXPERTS_END_TO_END, ..kernels }
     }
 
+    /// What of an estimate for `weights` no table of this GPU says, in words.
+    #[must_use]
+    pub fn kernels_not_measured(&self, engine: &str, weights: impl Into<Weights>) -> Vec<String> {
+        let Weights { dtype, kind } = weights.into();
+        let kernels = &self.kernels;
+        if kernels.estimated {
+            return vec![kernels.source.trim_start_matches("estimated: ").to_owned()];
+        }
+        let has_table = kernels.experts.iter().any(|one| one.weight_dtype == dtype);
+        let parts = [
+            ("fp8 kernels by those of bf16", {
+                dtype == Dtype::Fp8 && self.fp8_flops.is_some() && kernels.fp8_compute.is_none()
+            }),
+            ("fp4 kernels by those of fp8", dtype == Dtype::Nvfp4 && self.fp4_flops.is_some()),
+            ("kernels of experts by those of other GPUs", {
+                kind.has_experts() && !has_table && engine != "tensorrt-llm"
+            }),
+            ("kernels of experts by other fits", kind.has_experts() && engine == "tensorrt-llm"),
+        ];
+        parts.into_iter().filter(|(_, is_it)| *is_it).map(|(part, _)| part.to_owned()).collect()
+    }
+
     /// What the kernels reach, with prior host constants: where a fit starts. Launches are not waited for, unless the fit
     /// finds that they are. A dense model's compute is not derated: the fit finds what is sustained. Of a mixture's it
     /// leaves that of dense matrices alone.

@@ -53,6 +53,12 @@ impl Profile {
         self.fit.as_ref().map_or(&[], |fit| fit.models.as_slice())
     }
 
+    /// Smallest and largest of `key` that it was fitted on; `None` if that is not on record.
+    #[must_use]
+    pub fn fitted_range(&self, key: &str) -> Option<[f64; 2]> {
+        self.fit.as_ref()?.valid_range.get(key).copied()
+    }
+
     /// Models that its held-out error is of; empty if that is not on record, or there is none.
     #[must_use]
     pub fn scored_models(&self) -> &[String] {

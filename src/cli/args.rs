@@ -40,6 +40,22 @@ impl Cli {
     }
 }
 
+impl Cli {
+    /// Keeps the options as they were given, for the manifest of the files.
+    pub fn note_given(&mut self, given: &[String]) {
+        let common = match &mut self.command {
+            Some(Command::Run(run)) => &mut run.common,
+            Some(Command::Sweep(sweep)) => &mut sweep.common,
+            Some(Command::Capacity(capacity)) => &mut capacity.common,
+            Some(Command::Compare(compare)) => &mut compare.common,
+            Some(Command::Explain(common)) => common,
+            Some(Command::Plan(plan)) => &mut plan.common,
+            _ => return,
+        };
+        common.given = given.to_vec();
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Simulate one load: vLLM's result table, then per class and per replica, and what binds
@@ -505,6 +521,9 @@ pub(super) struct Common {
     pub threads: Option<u16>,
     #[command(flatten)]
     pub data: Data,
+    /// The options as they were given.
+    #[arg(skip)]
+    pub given: Vec<String>,
 }
 
 /// Where calibration data is read from.

@@ -4,7 +4,7 @@ use super::Outcome;
 use super::args::{CompareArgs, Format};
 use super::console::Console;
 use super::error::Failure;
-use super::inputs::{Inputs, write_files};
+use super::inputs::{Inputs, renamed, write_files};
 use crate::experiment::compare::compare;
 use crate::report::{files, json, table};
 use crate::scenario::{Document, Override};
@@ -12,14 +12,20 @@ use crate::scenario::{Document, Override};
 pub(super) fn run(args: &CompareArgs, console: &Console) -> Result<Outcome, Failure> {
     let inputs = Inputs::read(&args.common, "compare")?;
     let other = match &args.other {
-        Some(name) => Document::load(name)?.with_overrides(&common_changes(args)?)?,
+        Some(name) => {
+            let written = Document::load(name)?;
+            renamed(&written, written.with_overrides(&common_changes(args)?)?)?
+        }
         None => inputs.document.clone(),
     };
     if args.other.is_none() && args.set_a.is_empty() && args.set_b.is_empty() {
         return Err(Failure::NothingToCompare);
     }
-    let in_a = inputs.document.with_overrides(&parsed("--set-a", &args.set_a)?)?;
-    let in_b = other.with_overrides(&parsed("--set-b", &args.set_b)?)?;
+    let of = |document: &Document, option, settings: &[String]| -> Result<Document, Failure> {
+        Ok(renamed(document, document.with_overrides(&parsed(option, settings)?)?)?)
+    };
+    let in_a = of(&inputs.document, "--set-a", &args.set_a)?;
+    let in_b = of(&other, "--set-b", &args.set_b)?;
     let (a, b) = (in_a.scenario(&inputs.catalog)?, in_b.scenario(&inputs.catalog)?);
     for (name, scenario) in [("A", &a), ("B", &b)] {
         for warning in &scenario.warnings {
@@ -30,7 +36,7 @@ pub(super) fn run(args: &CompareArgs, console: &Console) -> Result<Outcome, Fail
     let mut found = compare(&a, &b, args.precision.asked(), words)?;
     found.differences = in_a.differences(&in_b);
     let input = input_text(args, &inputs, &other);
-    let origin = files::Origin { command: "compare", input: &input };
+    let origin = files::Origin { command: "compare", input: &input, given: &args.common.given };
     let written =
         write_files(&args.common, "compare", console, |dir| files::write_comparison(dir, &found, origin));
     let text = match args.common.format {

@@ -10,7 +10,7 @@ use super::error::Failure;
 use crate::catalog::{self, Catalog};
 use crate::disk;
 use crate::report::files::{self, Origin, WriteError};
-use crate::scenario::{Document, Override};
+use crate::scenario::{Difference, Document, Override, ScenarioErrors};
 
 /// Where calibration data is looked for from the working directory.
 const CALIBRATION: &str = "calibration";
@@ -48,7 +48,34 @@ pub(super) struct Inputs {
     pub document: Document,
     /// The file and every change to it, as text.
     text: String,
+    given: Vec<String>,
     command: &'static str,
+}
+
+/// Tables of the scenario that its name may speak of.
+const NAMED: [&str; 4] = ["model", "hardware", "engine", "deployment"];
+/// Changes that are named one by one in a title; more are counted.
+const MOST_NAMED: usize = 2;
+
+/// `changed`, which was made of `written`, called by more than its name if that may no longer be true:
+/// `chat on one H100, with hardware.gpu = l40s`.
+pub(super) fn renamed(written: &Document, changed: Document) -> Result<Document, ScenarioErrors> {
+    let Some(name) = changed.text_at("name").filter(|name| written.text_at("name") == Some(*name)) else {
+        return Ok(changed);
+    };
+    let mut named = written.differences(&changed);
+    named.retain(|one| NAMED.contains(&one.key.split('.').next().unwrap_or_default()));
+    let value = |one: &Difference| one.b.clone().unwrap_or_else(|| "default".to_owned());
+    let text = match named.as_slice() {
+        [] => return Ok(changed),
+        few if few.len() <= MOST_NAMED => {
+            let each: Vec<String> = few.iter().map(|one| format!("{} = {}", one.key, value(one))).collect();
+            each.join(", ")
+        }
+        many => format!("{} keys changed", many.len()),
+    };
+    let name = toml::Value::String(format!("{name}, with {text}")).to_string();
+    changed.with_overrides(&[Override::option("--set", "name", &name)])
 }
 
 impl Inputs {
@@ -72,8 +99,9 @@ impl Inputs {
         }
         Ok(Self {
             catalog: catalog(&common.data)?,
-            document: document.with_overrides(&changes)?,
+            document: renamed(&document, document.with_overrides(&changes)?)?,
             text,
+            given: common.given.clone(),
             command,
         })
     }
@@ -85,7 +113,7 @@ impl Inputs {
 
     /// What the files say they came from.
     pub fn origin(&self) -> Origin<'_> {
-        Origin { command: self.command, input: &self.text }
+        Origin { command: self.command, input: &self.text, given: &self.given }
     }
 }
 
@@ -122,7 +150,11 @@ pub(super) fn write_files(
         return Ok(());
     }
     let dir = folder(common, command);
+    let before = files::input_of(&dir);
     let names = write(&dir)?;
     console.note(&format!("wrote {}: {}", dir.display(), names.join(", ")));
+    if before.is_some() && before != files::input_of(&dir) {
+        console.note("they replace the results of other settings; --out DIR keeps both");
+    }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod compare;
 mod console;
 mod error;
 mod explain;
+mod given;
 mod import;
 mod inputs;
 mod interrupt;
@@ -48,7 +49,11 @@ pub enum Outcome {
 
 /// Runs the command in `arguments` (the program's name first) and says how the process should end.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
-    let parsed = definition().try_get_matches_from(arguments).and_then(|m| Cli::from_arg_matches(&m));
+    let parsed = definition().try_get_matches_from(arguments).and_then(|matches| {
+        let mut cli = Cli::from_arg_matches(&matches)?;
+        cli.note_given(&given::given(&definition(), &matches));
+        Ok(cli)
+    });
     let cli = match parsed {
         Ok(cli) => cli,
         Err(message) => {

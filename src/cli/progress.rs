@@ -1,4 +1,9 @@
-//! A bar with the runs done, their rate and the time that remains: on a terminal only.
+//! How far the work is: on a terminal a bar with the runs done, their rate and the time that remains; elsewhere a line
+//! now and then, so that a log shows that it goes on.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -8,36 +13,103 @@ use crate::experiment::Progress;
 /// Redraws a second: smooth to the eye, nothing to the processor.
 const REDRAWS_PER_S: u8 = 10;
 const TEMPLATE: &str = "{bar:40} {pos}/{len} runs, {per_sec}, {eta} left";
+/// The first line comes after so long, every further one after twice the time.
+const FIRST_LINE: Duration = Duration::from_secs(15);
 
-pub(super) struct Bar(ProgressBar);
+pub(super) enum Bar<'a> {
+    Drawn(ProgressBar),
+    Lines(Lines<'a>),
+}
 
-impl Bar {
-    pub fn new(console: &Console) -> Self {
-        let target = if console.shows_progress() {
-            ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_S)
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        let bar = ProgressBar::with_draw_target(None, target);
+/// What a log is told.
+pub(super) struct Lines<'a> {
+    console: &'a Console,
+    begun: Instant,
+    due: Mutex<Duration>,
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl<'a> Bar<'a> {
+    pub fn new(console: &'a Console) -> Self {
+        if !console.shows_progress() {
+            return Self::Lines(Lines {
+                console,
+                begun: Instant::now(),
+                due: Mutex::new(FIRST_LINE),
+                done: AtomicU64::new(0),
+                total: AtomicU64::new(0),
+            });
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_S));
         // The default style is the fallback for a template that does not parse; this one does.
         bar.set_style(
             ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar()),
         );
-        Self(bar)
+        Self::Drawn(bar)
     }
 
     /// Takes the bar off the screen.
     pub fn clear(&self) {
-        self.0.finish_and_clear();
+        if let Self::Drawn(bar) = self {
+            bar.finish_and_clear();
+        }
     }
 }
 
-impl Progress for Bar {
+impl Lines<'_> {
+    /// The line that is due after `elapsed`, if one is.
+    fn line(&self, elapsed: Duration) -> Option<String> {
+        // Another thread is about to print it.
+        let mut due = self.due.try_lock().ok()?;
+        if elapsed < *due {
+            return None;
+        }
+        while *due <= elapsed {
+            *due *= 2;
+        }
+        let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
+        Some(format!("at work for {} s: {done} of {} runs", elapsed.as_secs(), total.max(done)))
+    }
+}
+
+impl Progress for Bar<'_> {
     fn total(&self, runs: u64) {
-        self.0.set_length(runs);
+        match self {
+            Self::Drawn(bar) => bar.set_length(runs),
+            Self::Lines(lines) => lines.total.store(runs, Ordering::Relaxed),
+        }
     }
 
     fn done(&self, runs: u64) {
-        self.0.inc(runs);
+        match self {
+            Self::Drawn(bar) => bar.inc(runs),
+            Self::Lines(lines) => {
+                lines.done.fetch_add(runs, Ordering::Relaxed);
+                if let Some(line) = lines.line(lines.begun.elapsed()) {
+                    lines.console.note(&line);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_told_now_and_then() {
+        let console = Console::new(true);
+        let Bar::Lines(lines) = Bar::new(&console) else { panic!("quiet means no bar") };
+        lines.total.store(40, Ordering::Relaxed);
+        lines.done.store(7, Ordering::Relaxed);
+        let after = |seconds: u64| lines.line(Duration::from_secs(seconds));
+        assert_eq!(after(14), None);
+        assert_eq!(after(16).as_deref(), Some("at work for 16 s: 7 of 40 runs"));
+        assert_eq!(after(29), None);
+        assert_eq!(after(90).as_deref(), Some("at work for 90 s: 7 of 40 runs"));
+        assert_eq!(after(119), None);
+        assert!(after(120).is_some());
     }
 }

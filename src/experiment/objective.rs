@@ -124,6 +124,24 @@ pub(super) fn most_refused_for(runs: &[RunSummary]) -> Option<&'static str> {
     reasons.filter(|(refused, _)| *refused > 0).max_by_key(|(refused, _)| *refused).map(|(_, why)| why)
 }
 
+/// That more requests are refused than an objective leaves, for being what they are and not for the load; in words.
+pub(super) fn refused_at_any_load(classes: &[Class], runs: &[RunSummary]) -> Option<String> {
+    if runs.iter().any(|run| run.totals.rejected_queue_full > 0) {
+        return None;
+    }
+    let too_many = |index: usize, class: &Class| {
+        let mut groups = runs.iter().filter_map(|run| run.classes.get(index));
+        groups.any(|group| class.slo.objectives.iter().any(|one| too_many_refused(group, one.statistic)))
+    };
+    if !classes.iter().enumerate().any(|(index, class)| too_many(index, class)) {
+        return None;
+    }
+    let sum = |of: fn(&RunSummary) -> u64| runs.iter().map(of).sum::<u64>() as f64;
+    let share = sum(|run| run.all.rejected) / sum(|run| run.all.rejected + run.all.completed).max(1.0);
+    let why = most_refused_for(runs)?;
+    Some(format!("{:.3} % of the requests are refused at any load: {why}", 100.0 * share))
+}
+
 /// The share of a group's requests that were refused.
 fn refused(group: &Group) -> f64 {
     group.rejected as f64 / (group.completed + group.rejected).max(1) as f64

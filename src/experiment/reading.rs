@@ -5,6 +5,7 @@
 //! on the range that was looked at.
 
 use super::estimate::outside;
+use super::first_to_fail::first_to_fail;
 use super::point::Point;
 use super::saturation::saturate;
 use super::{Estimate, SloVerdict, Verdict, binding, objective};
@@ -94,7 +95,7 @@ pub fn read_curve(key: &str, points: &[Point]) -> Result<Option<CurveReading>, E
     }
     Ok(Some(CurveReading {
         load_unit,
-        capacity: capacity(&curve),
+        capacity: capacity(&curve)?,
         stability_limit: stability_limit(&curve)?,
         knee: knee(&curve),
     }))
@@ -110,29 +111,33 @@ pub fn number(value: &AxisValue) -> Option<f64> {
     }
 }
 
-fn capacity(curve: &[(f64, &Point)]) -> Option<SloCapacity> {
+fn capacity(curve: &[(f64, &Point)]) -> Result<Option<SloCapacity>, EngineError> {
     if curve.iter().all(|(_, point)| point.slo == SloVerdict::NoObjectives) {
-        return None;
+        return Ok(None);
     }
     let passing = curve.iter().take_while(|(_, point)| point.slo == SloVerdict::Met).count();
-    let failing = curve[passing..]
-        .iter()
-        .find(|(_, point)| matches!(point.slo, SloVerdict::Missed { .. } | SloVerdict::Unstable));
-    let binding = failing.map(|(_, point)| match &point.slo {
-        SloVerdict::Missed { binding } => binding.clone(),
-        _ => "the backlog grows without bound".to_owned(),
-    });
+    let fails =
+        |(_, point): &(f64, &Point)| matches!(point.slo, SloVerdict::Missed { .. } | SloVerdict::Unstable);
+    let failing = curve[passing..].iter().position(fails).map(|after| passing + after);
+    let binding = match failing {
+        Some(at) => {
+            let first = first_to_fail(at.checked_sub(1).map(|below| curve[below]), curve[at])?;
+            Some(first.unwrap_or_else(|| "the backlog grows without bound".to_owned()))
+        }
+        None => None,
+    };
+    let failing = failing.map(|at| curve[at]);
     let guaranteed = passing.checked_sub(1).map(|last| curve[last].0);
-    let first_failing = failing.map(|(load, _)| *load);
+    let first_failing = failing.map(|(load, _)| load);
     let estimate = equality_load(curve);
     let doubt = estimate.and_then(|estimate| outside(&estimate, guaranteed, first_failing));
-    Some(SloCapacity {
+    Ok(Some(SloCapacity {
         guaranteed,
         first_failing,
         estimate: estimate.filter(|_| !doubt.is_some_and(|(_, is_all)| is_all)),
         doubt: doubt.map(|(why, _)| why),
         binding,
-    })
+    }))
 }
 
 /// The load at which the worst objective is met with equality, per replication, then averaged. Only where

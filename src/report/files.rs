@@ -31,21 +31,17 @@ pub struct Origin<'a> {
     /// Everything that the result depends on besides this version and the calibration data, as text: the scenario
     /// file and the overrides.
     pub input: &'a str,
+    /// The options that were given, such as `--set engine.max_num_seqs=64`.
+    pub given: &'a [String],
 }
 
+const MANIFEST: &str = "manifest.json";
 /// Stems of the pictures.
 const PICTURES: [&str; 9] =
     ["throughput", "latency", "frontier", "heat", "timeline", "cost", "capacity", "roofline", "validation"];
 /// The other files that are written.
-const TABLES: [&str; 7] = [
-    "summary.json",
-    "curve.csv",
-    "curve.parquet",
-    "plan.csv",
-    "manifest.json",
-    "validation.json",
-    "sweep.journal",
-];
+const TABLES: [&str; 7] =
+    ["summary.json", "curve.csv", "curve.parquet", "plan.csv", MANIFEST, "validation.json", "sweep.journal"];
 
 /// Names of all files that results are written to, whatever the command.
 pub fn names() -> impl Iterator<Item = String> {
@@ -179,6 +175,14 @@ pub fn write_validation(dir: &Path, sets: &[SetErrors]) -> Result<Vec<String>, W
     staged.move_into_place()
 }
 
+/// What the results in `dir` came from, as their manifest records it; `None` if there is none.
+#[must_use]
+pub fn input_of(dir: &Path) -> Option<String> {
+    let text = fs::read_to_string(dir.join(MANIFEST)).ok()?;
+    let manifest: serde_json::Value = serde_json::from_str(&text).ok()?;
+    Some(manifest.get("input_fnv1a64")?.as_str()?.to_owned())
+}
+
 /// One file, whole or not at all.
 ///
 /// # Errors
@@ -247,7 +251,7 @@ impl Staged {
 
     /// Adds the manifest and moves everything into place.
     fn place(mut self, manifest: &str) -> Result<Vec<String>, WriteError> {
-        self.text("manifest.json", manifest.as_bytes())?;
+        self.text(MANIFEST, manifest.as_bytes())?;
         self.move_into_place()
     }
 
@@ -279,6 +283,8 @@ struct Manifest<'a> {
     command: &'static str,
     scenario: &'a str,
     seed: u64,
+    /// The options that were given, but for those that change nothing of the result.
+    options: &'a [String],
     /// FNV-1a, 64 bits, of the scenario file and the overrides.
     input_fnv1a64: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -300,6 +306,7 @@ fn manifest_of(
         command: origin.command,
         scenario,
         seed,
+        options: origin.given,
         input_fnv1a64: format!("{:016x}", fnv1a64(origin.input.as_bytes())),
         profile,
         files,

@@ -40,7 +40,8 @@ impl Price {
     /// without how it was worked out. `today` is a year and month; without it the age is left out.
     #[must_use]
     pub fn in_words(&self, today: Option<(u32, u32)>) -> String {
-        let who = self.source.split([',', ';', '(']).next().unwrap_or_default().trim();
+        // What follows a comma or semicolon is how it was worked out; brackets are part of who says it.
+        let who = self.source.split([',', ';']).next().unwrap_or_default().trim();
         match &self.date {
             Some(date) => {
                 let age = age(date, today);
@@ -128,4 +129,30 @@ pub fn tokens(value: &Estimate) -> String {
 #[must_use]
 pub fn usd(value: &Estimate) -> String {
     format!("${}", interval(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_source_of_a_price_is_not_cut_at_a_bracket() {
+        let words = |source: &str| {
+            let price =
+                Price { usd_per_gpu_hour: 2.8, date: Some("2026-08".to_owned()), source: source.to_owned() };
+            price.in_words(Some((2026, 11)))
+        };
+        assert_eq!(
+            words("above SemiAnalysis cost of ownership (1.48 to 2.10)"),
+            "$2.80 per GPU-hour, above SemiAnalysis cost of ownership (1.48 to 2.10), 2026-08, 3 months old"
+        );
+        assert_eq!(
+            words("between SemiAnalysis cost of ownership (1.41) and AWS p5en 36.17 / 8"),
+            "$2.80 per GPU-hour, between SemiAnalysis cost of ownership (1.41) and AWS p5en 36.17 / 8, 2026-08, 3 months old"
+        );
+        assert_eq!(
+            words("dstack, 23.92 / 8; range in 2025 and 2026: 1.30 to 4.90"),
+            "$2.80 per GPU-hour, dstack, 2026-08, 3 months old"
+        );
+    }
 }

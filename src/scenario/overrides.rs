@@ -93,6 +93,12 @@ impl Override {
         Self { key: key.to_owned(), value, written: Written::Sweep }
     }
 
+    /// As problems show it.
+    #[must_use]
+    pub fn as_written(&self) -> String {
+        self.source().0.text.to_string()
+    }
+
     /// What problems in it point into, and where in that text the key and the value stand.
     fn source(&self) -> (Source, std::ops::Range<usize>, usize) {
         let (prefix, key, between) = match self.written {

@@ -81,6 +81,31 @@ impl ScenarioErrors {
         Self::new(vec![problem], &[])
     }
 
+    /// Whether anything that is wrong, other than what does not fit, stands in `text` of the command line.
+    #[must_use]
+    pub fn blames(&self, text: &str) -> bool {
+        let stands_in = |problem: &&Problem| {
+            let source = problem.span.and_then(|span| self.sources.get(span.source));
+            !problem.does_not_fit && source.is_some_and(|source| &*source.text == text)
+        };
+        self.problems.iter().any(|problem| stands_in(&problem))
+    }
+
+    /// All problems of several scenarios, those of the first first.
+    #[must_use]
+    pub fn joined(all: Vec<Self>) -> Self {
+        let mut joined = Self { problems: Vec::new(), sources: Vec::new() };
+        for Self { problems, sources } in all {
+            let before = joined.sources.len();
+            joined.problems.extend(problems.into_iter().map(|mut problem| {
+                problem.span = problem.span.map(|span| Span { source: span.source + before, ..span });
+                problem
+            }));
+            joined.sources.extend(sources);
+        }
+        joined
+    }
+
     /// Whether all that is wrong is that a model does not fit: a result of a sweep, not a slip.
     #[must_use]
     pub fn only_about_fit(&self) -> bool {

@@ -215,7 +215,7 @@ fn one_replication_claims_no_confidence_and_refusals_have_words() {
 #[test]
 fn an_explanation_leaves_the_manifest_of_a_sweep_alone() {
     let dir = scratch("explain");
-    let origin = files::Origin { command: "sweep", input: "name = \"x\"" };
+    let origin = files::Origin { command: "sweep", input: "name = \"x\"", given: &[] };
     files::write_sweep(&dir, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
     let before = std::fs::read(dir.join("manifest.json")).unwrap();
     let picture = knee::report::explain::roofline(&fixture::scenario(12.0, RunMode::Steady)).unwrap();
@@ -227,7 +227,7 @@ fn an_explanation_leaves_the_manifest_of_a_sweep_alone() {
 #[test]
 fn files_are_complete_and_the_same_every_time() {
     let (first, second) = (scratch("first"), scratch("second"));
-    let origin = files::Origin { command: "sweep", input: "name = \"x\"" };
+    let origin = files::Origin { command: "sweep", input: "name = \"x\"", given: &[] };
     let names = files::write_sweep(&first, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
     files::write_sweep(&second, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
     for name in [

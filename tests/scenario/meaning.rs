@@ -328,12 +328,17 @@ fn step_times_are_estimated_as_soon_as_a_part_of_them_is() {
         ("pipeline", ("engine.tensor_parallel_size", "1"), &["pipeline stages"]),
         ("speculative", ("seed", "1"), &["speculation"]),
         ("dp-attention", ("seed", "1"), &["data-parallel ranks"]),
+        ("chat-h100", ("engine.tensor_parallel_size", "4"), &["tensor parallelism of 4 (only 1)"]),
     ] {
         let serving = shipped(name, &[set]);
         assert_eq!(serving.not_fitted(), parts, "{name}");
         let expected = if parts.is_empty() { serving.profile.standing } else { Standing::Estimated };
         assert_eq!(serving.standing(), expected, "{name}");
     }
+    // The fit of old versions had two GPUs or more, and no server of one.
+    let old = [("engine.version", "0.12"), ("engine.tensor_parallel_size", "1")];
+    assert_eq!(shipped("chat-h100", &old).not_fitted(), ["tensor parallelism of 1 (only 2 to 8)"]);
+    assert!(shipped("chat-h100", &[old[0], ("engine.tensor_parallel_size", "4")]).not_fitted().is_empty());
     let own = [("model.name", "qwen3-14b"), ("model.weight_dtype", "bf16")];
     let (other, own) = (shipped("chat-h100", &[]), shipped("chat-h100", &own));
     assert_eq!(other.foundation(), "calibrated on qwen3-14b, not on llama-3.1-8b, under vllm 0.23");
@@ -348,6 +353,36 @@ fn step_times_are_estimated_as_soon_as_a_part_of_them_is() {
     assert_eq!(rtx.error_is_of().as_deref(), Some("of qwen3-32b, not of llama-3.1-8b"));
     let unscored = shipped("chat-h100", &[("hardware.gpu", "rtx-4090"), ("engine.max_model_len", "auto")]);
     assert_eq!(unscored.foundation(), "fitted under vllm 0.19, never scored");
+    // Estimates say whether their kernels were measured on the GPU, and whose they are if not.
+    for (gpu, dtype, words) in [
+        ("l40s", "bf16", "estimated: kernels by tables of this GPU, host times are priors"),
+        ("mi355x", "bf16", "guessed: MI300X's prior; no operator table for CDNA 4; host times are priors"),
+        ("rtx-pro-6000", "nvfp4", "guessed: fp4 kernels by those of fp8; host times are priors"),
+    ] {
+        let serving = shipped("chat-h100", &[("hardware.gpu", gpu), ("model.weight_dtype", dtype)]);
+        assert_eq!((serving.foundation().as_str(), serving.standing()), (words, Standing::Estimated));
+        assert_eq!(serving.guessed().is_empty(), words.starts_with("estimated"));
+    }
+}
+
+#[test]
+fn weights_larger_than_they_are_published_are_warned_of() {
+    let warned = |model: &str, dtype: &str| {
+        let sets = [
+            ("model.name", model),
+            ("model.weight_dtype", dtype),
+            ("hardware.gpu", "b300-sxm"),
+            ("engine.tensor_parallel_size", "8"),
+        ];
+        let sets: Vec<Override> = sets.iter().map(|(key, value)| Override::new(key, value)).collect();
+        let document = Document::load("chat-h100").unwrap().with_overrides(&sets).unwrap();
+        let scenario = document.scenario(&Catalog::new(None)).unwrap();
+        scenario.warnings.iter().any(|warning| warning.contains("is published in"))
+    };
+    assert!(warned("gpt-oss-120b", "fp8") && warned("deepseek-v3", "bf16"));
+    assert!(!warned("gpt-oss-120b", "mxfp4") && !warned("llama-3.1-8b", "fp8"));
+    // Formats of one size are alternatives.
+    assert!(!warned("gpt-oss-120b", "nvfp4"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::experiment::estimate::{Estimate, LEVEL};
 use crate::experiment::objective;
 use crate::experiment::point::Point;
+use crate::experiment::stability::Verdict;
 use crate::stats::{linear_slope, mean, student_quantile};
 
 /// The load at which the first objective is met with equality.
@@ -11,6 +12,8 @@ pub struct Crossing {
     pub load: Estimate,
     /// The load of each replication, in order: what a paired comparison of two capacities needs.
     pub by_replication: Vec<f64>,
+    /// Growth of the logarithm of value over limit per unit of load.
+    pub log_slope: f64,
     /// The objective, in words.
     pub objective: String,
 }
@@ -59,7 +62,8 @@ fn crossing_of(
     }
     let fraction = -y_low / (y_high - y_low);
     let load = low + fraction * (high - low);
-    let slope = local_slope(points, load, objective).unwrap_or((y_high - y_low) / (high - low));
+    let alike: Vec<&(f64, Point)> = points.iter().filter(|(_, point)| is_like(points, low, point)).collect();
+    let slope = local_slope(&alike, load, objective).unwrap_or((y_high - y_low) / (high - low));
     let here: Vec<f64> =
         under.iter().zip(over).map(|(under, over)| under + fraction * (over - under)).collect();
     let middle = mean(&here)?;
@@ -68,13 +72,22 @@ fn crossing_of(
     Some(Crossing {
         load: Estimate { mean: load, half_width },
         by_replication,
+        log_slope: slope,
         objective: objective.to_owned(),
+    })
+}
+
+/// Whether `point` has runs as long, and at least as many, as the one at `load`: quantiles of shorter runs lie lower.
+fn is_like(points: &[(f64, Point)], load: f64, point: &Point) -> bool {
+    let at_load = points.iter().find(|(other, _)| *other == load);
+    at_load.is_some_and(|(_, end)| {
+        point.scenario.run.length == end.scenario.run.length && point.runs.len() >= end.runs.len()
     })
 }
 
 /// Growth of the log of the mean ratio per unit of load near `load`, over the replications that all near
 /// points have; `None` where it does not clearly grow.
-fn local_slope(points: &[(f64, Point)], load: f64, objective: &str) -> Option<f64> {
+fn local_slope(points: &[&(f64, Point)], load: f64, objective: &str) -> Option<f64> {
     let near = || points.iter().filter(|(at, _)| *at >= load / NEAR && *at <= load * NEAR);
     let common = near().map(|(_, point)| point.runs.len()).min()?;
     let (mut loads, mut logs) = (Vec::new(), Vec::new());
@@ -87,13 +100,42 @@ fn local_slope(points: &[(f64, Point)], load: f64, objective: &str) -> Option<f6
     (slope > 0.0).then_some(slope)
 }
 
+/// The logarithm of the mean value over limit of an objective at a point, over its first `replications`.
+pub(super) fn log_ratio(point: &Point, objective: &str, replications: usize) -> Option<f64> {
+    let ratios = ratios(point).into_iter().find(|(name, _)| name == objective)?.1;
+    log_mean(ratios.get(..replications)?)
+}
+
+/// The load at which the logarithm of an objective's mean ratio is `level`, between the points that have runs like the one
+/// at `at`, or beyond them by the crossing's slope.
+pub(super) fn load_at_level(
+    points: &[(f64, Point)],
+    at: f64,
+    crossing: &Crossing,
+    level: f64,
+) -> Option<f64> {
+    let alike = points
+        .iter()
+        .filter(|(_, point)| is_like(points, at, point) && point.stability.verdict == Verdict::Stable);
+    let curve: Option<Vec<(f64, f64)>> = alike
+        .map(|(load, point)| Some((*load, log_ratio(point, &crossing.objective, point.runs.len())?)))
+        .collect();
+    let curve = curve?;
+    let between = curve.windows(2).find(|pair| pair[0].1 <= level && level < pair[1].1);
+    if let Some([low, high]) = between {
+        return Some(low.0 + (level - low.1) / (high.1 - low.1) * (high.0 - low.0));
+    }
+    let nearest = curve.iter().min_by(|a, b| (a.1 - level).abs().total_cmp(&(b.1 - level).abs()))?;
+    Some(nearest.0 + (level - nearest.1) / crossing.log_slope)
+}
+
 fn log_mean(ratios: &[f64]) -> Option<f64> {
     Some(libm::log(mean(ratios)?.max(LEAST_RATIO)))
 }
 
 /// Value over limit of every objective, per replication; objectives that some replication lacks are left
 /// out.
-fn ratios(point: &Point) -> Vec<(String, Vec<f64>)> {
+pub(super) fn ratios(point: &Point) -> Vec<(String, Vec<f64>)> {
     let classes = &point.scenario.workload.classes;
     let mut all: Vec<(String, Vec<f64>)> = Vec::new();
     for run in &point.runs {

@@ -10,11 +10,13 @@ mod band;
 mod crossing;
 mod levers;
 mod search;
+mod side;
 mod tune;
 
 use crate::catalog::Catalog;
 use crate::engine::EngineError;
 use crate::experiment::estimate::outside;
+use crate::experiment::objective::refused_at_any_load;
 use crate::experiment::point::Point;
 use crate::experiment::sweep::Progress;
 use crate::experiment::{Estimate, SloVerdict, binding};
@@ -95,7 +97,7 @@ pub fn capacity(
     }
     let axis = LoadAxis::of(document, catalog, &base, key)?;
     let at = |load: f64| axis.scenario(document, catalog, load);
-    let found = Search::new(&axis, &at, effort, base.run.replications, progress).run(None, true)?;
+    let found = Search::new(&axis, &at, effort, base.run.replications, progress).run(true)?;
     let mut notes = found.notes.clone();
     notes.extend(lengthened(document, &base, &found));
     let (mut estimate, objective) = estimate_of(&found, &axis);
@@ -106,13 +108,19 @@ pub fn capacity(
         estimate = estimate.filter(|_| !is_all);
     }
     let failing = found.first_failing.and_then(|load| point_at(&found.points, load));
-    let binding = failing.map(|point| match &point.slo {
-        SloVerdict::Missed { binding } | SloVerdict::Unclear { binding } => binding.clone(),
-        _ => objective.clone().unwrap_or_else(|| BACKLOG.to_owned()),
+    let refused =
+        failing.and_then(|point| refused_at_any_load(&point.scenario.workload.classes, &point.runs));
+    // Whose requests are refused whatever the load runs out of nothing.
+    let failing = failing.filter(|_| refused.is_none());
+    let binding = failing.map(|point| match (&objective, &point.slo) {
+        // The one that crosses first, which need not be the one that is farthest beyond its limit.
+        (Some(objective), _) => objective.clone(),
+        (None, SloVerdict::Missed { binding } | SloVerdict::Unclear { binding }) => binding.clone(),
+        (None, _) => BACKLOG.to_owned(),
     });
     let band = match estimate {
         Some(estimate) => {
-            let (band, note) = band::band(&base, &axis, &at, effort, found.stretch, estimate.mean, progress)?;
+            let (band, note) = band::band(&base, &axis, &at, &found, estimate.mean)?;
             notes.extend(note);
             band
         }
@@ -123,6 +131,7 @@ pub fn capacity(
         _ => Vec::new(),
     };
     Ok(Capacity {
+        binding: binding.or(refused),
         resource: failing.map(binding::in_words),
         guaranteed: found.guaranteed,
         first_failing: found.first_failing,
@@ -132,7 +141,6 @@ pub fn capacity(
         axis,
         effort,
         estimate,
-        binding,
         band,
         levers,
         notes,

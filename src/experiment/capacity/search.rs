@@ -5,21 +5,28 @@
 //! 2. *Lengthen.* If runs near the bracket are too short for the quantile that was promised or for their
 //!    own fluctuations, or scatter more than the replications allowed can average out, they are made
 //!    longer and the bracket is looked for again, nearby.
-//! 3. *Sharpen.* Replications are added to the loads near the bracket until the estimate is a third as
-//!    wide as the answer may be; the last third is left for the step down to a load that passes with its
-//!    confidence bound.
+//! 3. *Sharpen.* Replications are added to the two loads of the bracket until the half-width of the estimate is
+//!    half of what the answer may be wide, and a load below it is looked for that passes with its confidence
+//!    bound. Only where none does within that width, the estimate is sharpened to a third.
+//! 4. *Confirm.* That load must hold with runs four times as long, else the search goes on with those.
+//!
+//! Long runs and many replications go to the loads that decide. A load is tried with few replications; the two
+//! of the bracket, and the one that passes, have all of them. Where runs are lengthened, loads that are clearly
+//! on one side stay as they are.
 
 use super::crossing::{Crossing, crossing};
+use super::side::{holds, is_clear, is_long_enough, passes};
 use super::{CapacityError, LoadAxis};
+use crate::experiment::Estimate;
+use crate::experiment::objective::refused_at_any_load;
 use crate::experiment::point::Point;
 use crate::experiment::precision::{
-    TAIL_REQUESTS, planned_requests, relative_half_width, requests_for_tails, thin_tails, wanted,
+    TAIL_REQUESTS, planned_requests, relative_half_width, requests_for_tails, wanted,
 };
 use crate::experiment::replicate::replicate;
 use crate::experiment::saturation::saturate;
-use crate::experiment::stability::{self, Verdict};
+use crate::experiment::stability::Verdict;
 use crate::experiment::sweep::Progress;
-use crate::experiment::{Estimate, SloVerdict};
 use crate::metrics::RunMode;
 use crate::scenario::{RunLength, Scenario, Warmup};
 
@@ -40,7 +47,9 @@ impl Default for Effort {
 
 /// Replications before anything is concluded: with five, searches that stop at a scatter that is low by
 /// luck cover the truth in 91 % of 200 seeds instead of 95 %.
-const FEWEST: u32 = 10;
+pub(super) const FEWEST: u32 = 10;
+/// Replications with which a load is tried; nothing is concluded from them but where to look next.
+pub(super) const FEW: u32 = 5;
 /// Steps away from the first guess, and looks in all: more than any curve needs, so that a curve that
 /// is none ends the search too.
 const MAX_STEPS: u32 = 24;
@@ -50,11 +59,13 @@ const STEP: f64 = 2.0;
 const SMALL_STEP: f64 = 1.3;
 /// Loads this far above the saturated throughput are certain to be unstable.
 const BEYOND: f64 = 1.05;
-/// Runs may be lengthened by this factor in all, a step at a time.
+/// Runs may be lengthened by this factor in all, a step at a time. The step is large because runs of a load with long
+/// tails that are too short agree with each other, until some hold what the others lack; once they are long, the small
+/// step does where it halves the number that would be needed to what is allowed.
 const MAX_STRETCH: u64 = 64;
 const STRETCH: u64 = 4;
-/// Correlation of batches of an eighth of a run's second half beyond which it is lengthened.
-const LONG_ENOUGH: f64 = 0.3;
+const LONG: u64 = 16;
+const SMALL_STRETCH: u64 = 2;
 /// Share of a run that is deleted as warm-up.
 const WARMUP: f64 = 0.1;
 /// How far below the estimate, in half-widths, a load is likely to pass with its confidence bound.
@@ -72,19 +83,18 @@ pub struct Found {
     pub saturated_per_s: Option<Estimate>,
     /// What the reader must know: limits that were reached.
     pub notes: Vec<String>,
-    /// How many times as long as asked the runs were in the end.
-    pub(super) stretch: u64,
 }
 
-/// Whether a load holds, judged by the means of its replications.
-fn holds(point: &Point) -> bool {
-    point.stability.verdict != Verdict::Unstable
-        && matches!(point.slo, SloVerdict::Met | SloVerdict::Unclear { .. })
-}
-
-/// Whether a load holds with its confidence bound, in a steady state that was shown.
-fn passes(point: &Point) -> bool {
-    point.stability.verdict == Verdict::Stable && point.slo == SloVerdict::Met
+/// What sharpening came to.
+enum Sharpened {
+    Done {
+        bracket: Option<(f64, f64)>,
+        crossing: Option<Crossing>,
+    },
+    /// Runs have been made longer.
+    Longer {
+        near: f64,
+    },
 }
 
 /// Looks for the highest load at which the objectives of the scenarios that `at` makes hold.
@@ -93,6 +103,7 @@ pub(super) struct Search<'a> {
     at: &'a (dyn Fn(f64) -> Result<Scenario, CapacityError> + Sync),
     effort: Effort,
     progress: &'a dyn Progress,
+    first_replications: u32,
     replications: u32,
     stretch: u64,
     points: Vec<(f64, Point)>,
@@ -109,12 +120,14 @@ impl<'a> Search<'a> {
         replications: u32,
         progress: &'a dyn Progress,
     ) -> Self {
+        let replications = replications.max(FEWEST).min(effort.max_replications.max(2));
         Self {
             axis,
             at,
             effort,
             progress,
-            replications: replications.max(FEWEST).min(effort.max_replications.max(2)),
+            first_replications: replications,
+            replications,
             stretch: 1,
             points: Vec::new(),
             saturated_per_s: None,
@@ -123,41 +136,80 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Starts with runs `stretch` times as long as asked: a tail quantile of short runs lies lower, so
-    /// that estimates compare only at one length.
-    pub fn stretched(mut self, stretch: u64) -> Self {
-        self.stretch = stretch;
-        self
-    }
-
-    /// Searches from `near` if given, else from a guess. With `sharpen`, to the asked precision;
-    /// without, only for the estimate.
-    pub fn run(mut self, near: Option<f64>, sharpen: bool) -> Result<Found, CapacityError> {
-        let (mut start, mut step) = self.guess(near)?;
+    /// Searches. With `sharpen`, to the asked precision; without, only for the estimate.
+    pub fn run(mut self, sharpen: bool) -> Result<Found, CapacityError> {
+        let (mut start, mut step) = self.guess()?;
         loop {
             let Some((low, high)) = self.bracket(start, step)? else {
                 return self.found(None, None);
             };
-            let longer = self.lengthened(low)? || (sharpen && self.too_noisy()?);
-            if !longer {
-                break if sharpen { self.sharpened(low, high) } else { self.estimated() };
-            }
-            self.points.clear();
-            (start, step) = (low, SMALL_STEP);
+            let mut longer = None;
+            let near = if self.lengthened(low)? {
+                low
+            } else if !sharpen {
+                return self.estimated();
+            } else {
+                match self.sharpened(low, high)? {
+                    Sharpened::Longer { near } => near,
+                    Sharpened::Done { bracket, crossing } => {
+                        longer = self.refuted()?;
+                        let Some((held, _)) = &longer else { return self.found(bracket, crossing) };
+                        *held
+                    }
+                }
+            };
+            self.keep_what_is_settled(longer);
+            (start, step) = (near, self.first_step());
         }
     }
 
+    /// The guaranteed load with longer runs, if those do not hold there: runs that are too short for a long tail agree
+    /// with each other, and only longer ones tell. They are that long from then on.
+    fn refuted(&mut self) -> Result<Option<(f64, Point)>, CapacityError> {
+        let Some(held) = self.guaranteed().filter(|_| self.stretch < MAX_STRETCH) else {
+            return Ok(None);
+        };
+        let stretch = self.stretch;
+        self.stretch = (self.stretch * STRETCH).min(MAX_STRETCH);
+        let point = self.simulated(held, self.replications.min(FEW))?;
+        if holds(&point) {
+            self.stretch = stretch;
+            return Ok(None);
+        }
+        self.replications = self.first_replications;
+        Ok(Some((held, point)))
+    }
+
+    /// Drops the loads that longer runs may tell more of: all but those that are clearly on one side by runs that are
+    /// long enough, and those beyond what the system completes when saturated. `longer` is there already with longer runs.
+    fn keep_what_is_settled(&mut self, longer: Option<(f64, Point)>) {
+        let limit = self.saturated_per_s.map_or(f64::INFINITY, |limit| limit.upper());
+        self.points.retain(|(load, point)| {
+            let is_beyond = *load > limit && point.stability.verdict == Verdict::Unstable;
+            is_clear(point) && (is_beyond || is_long_enough(point))
+        });
+        if let Some((load, point)) = longer {
+            self.points.retain(|(other, _)| *other != load);
+            let place = self.points.partition_point(|(other, _)| *other < load);
+            self.points.insert(place, (load, point));
+        }
+    }
+
+    /// The factor of the first step from a load that is near the answer.
+    fn first_step(&self) -> f64 {
+        1.0 + self.effort.width / 2.0
+    }
+
     /// A load to begin with and the factor to step by.
-    fn guess(&mut self, near: Option<f64>) -> Result<(f64, f64), CapacityError> {
-        let start = near.unwrap_or(self.axis.start);
+    fn guess(&mut self) -> Result<(f64, f64), CapacityError> {
+        let start = self.axis.start;
         if self.axis.is_rate() {
             let base = (self.at)(self.axis.rounded(start, 3))?;
             self.saturated_per_s = saturate(&base)?.map(|saturation| saturation.offered_per_s);
         }
-        Ok(match (near, self.saturated_per_s) {
-            (Some(near), _) => (near, SMALL_STEP),
-            (None, Some(saturated)) => (saturated.mean / 2.0, SMALL_STEP),
-            (None, None) => (start, STEP),
+        Ok(match self.saturated_per_s {
+            Some(saturated) => (saturated.mean / 2.0, SMALL_STEP),
+            None => (start, STEP),
         })
     }
 
@@ -170,25 +222,37 @@ impl<'a> Search<'a> {
     fn point(&mut self, load: f64) -> Result<&Point, CapacityError> {
         let place = self.points.partition_point(|(other, _)| *other < load);
         if self.points.get(place).is_none_or(|(other, _)| *other != load) {
-            let mut scenario = (self.at)(load)?;
-            self.plan(&mut scenario);
-            self.spend(u64::from(self.replications));
-            let runs = replicate(&scenario, Vec::new(), self.replications)?;
-            self.progress.done(u64::from(self.replications));
-            let point = Point::new(Vec::new(), scenario, runs).settled()?;
+            let point = self.simulated(load, self.replications.min(FEW))?;
             self.points.insert(place, (load, point));
         }
         Ok(&self.points[place].1)
     }
 
-    fn spend(&mut self, runs: u64) {
-        self.runs += runs;
+    fn simulated(&mut self, load: f64, replications: u32) -> Result<Point, CapacityError> {
+        let mut scenario = (self.at)(load)?;
+        self.plan(&mut scenario);
+        scenario.run.replications = replications;
+        self.spend(replications);
+        let runs = replicate(&scenario, Vec::new(), replications)?;
+        self.progress.done(u64::from(replications));
+        Ok(Point::new(Vec::new(), scenario, runs).settled()?)
+    }
+
+    fn extended(&mut self, point: Point, replications: u32) -> Result<Point, CapacityError> {
+        let more = replications.saturating_sub(point.runs.len() as u32);
+        self.spend(more);
+        let point = point.extended(replications)?;
+        self.progress.done(u64::from(more));
+        Ok(point)
+    }
+
+    fn spend(&mut self, runs: u32) {
+        self.runs += u64::from(runs);
         self.progress.total(self.runs);
     }
 
-    /// Replications and length of a run: long enough for its tails, then stretched.
+    /// Length of a run: long enough for its tails, then stretched.
     fn plan(&self, scenario: &mut Scenario) {
-        scenario.run.replications = self.replications;
         let planned = planned_requests(scenario).unwrap_or(0).max(1);
         let needed = requests_for_tails(scenario).div_ceil(planned).max(1) * self.stretch;
         scenario.run.length = match scenario.run.length {
@@ -214,50 +278,57 @@ impl<'a> Search<'a> {
         scenario.run.warmup = Warmup::Seconds(WARMUP * duration_s);
     }
 
-    /// Whether the point at `load` now has as many replications as the others.
+    /// Whether the point at `load` now has runs as long, and as many, as those that decide.
     fn topped_up(&mut self, load: f64) -> Result<bool, CapacityError> {
         let place = self.points.partition_point(|(other, _)| *other < load);
-        let wanted = self.replications;
-        let more = wanted.saturating_sub(self.points[place].1.runs.len() as u32);
-        if more == 0 {
+        let mut full = (self.at)(load)?;
+        self.plan(&mut full);
+        let point = self.points[place].1.clone();
+        self.points[place].1 = if point.scenario.run.length != full.run.length {
+            self.simulated(load, self.replications)?
+        } else if (point.runs.len() as u32) < self.replications {
+            self.extended(point, self.replications)?
+        } else {
             return Ok(false);
-        }
-        self.spend(u64::from(more));
-        let point = self.points[place].1.clone().extended(wanted)?;
-        self.points[place].1 = point;
-        self.progress.done(u64::from(more));
+        };
         Ok(true)
     }
 
     /// Two neighbouring loads of which the lower holds and the higher does not, by stepping from
-    /// `start`. `None` if every load holds or none does.
-    fn bracket(&mut self, start: f64, step: f64) -> Result<Option<(f64, f64)>, CapacityError> {
+    /// `start`; small steps grow. `None` if every load holds or none does.
+    fn bracket(&mut self, start: f64, mut step: f64) -> Result<Option<(f64, f64)>, CapacityError> {
         let digits = self.digits();
+        let largest = if self.saturated_per_s.is_some() { SMALL_STEP } else { STEP };
         let ceiling = self.saturated_per_s.map_or(f64::INFINITY, |limit| limit.upper() * BEYOND);
         let mut load = self.axis.rounded(start.min(ceiling), digits);
-        let upward = holds(self.point(load)?);
+        let first = self.point(load)?;
+        if refused_at_any_load(&first.scenario.workload.classes, &first.runs).is_some() {
+            return Ok(None);
+        }
+        let upward = holds(first);
         for _ in 0..MAX_STEPS {
             let next = if upward { (load * step).min(ceiling) } else { load / step };
             let next = self.axis.rounded(next, digits);
-            if next == load {
+            if next == load && step >= largest {
                 break;
+            }
+            if next == load {
+                step = (step * step).min(largest);
+                continue;
             }
             if holds(self.point(next)?) != upward {
                 return Ok(Some(if upward { (load, next) } else { (next, load) }));
             }
             load = next;
+            step = (step * step).min(largest);
         }
         Ok(None)
     }
 
     /// Whether runs near the bracket were too short and have been made longer.
     fn lengthened(&mut self, low: f64) -> Result<bool, CapacityError> {
-        let point = self.point(low)?;
-        let evidence: Vec<_> = point.runs.iter().map(|run| &run.evidence).collect();
-        let too_short = !thin_tails(point).is_empty()
-            || point.runs.iter().any(|run| !run.window.settled)
-            || stability::batch_correlation(&evidence) > LONG_ENOUGH;
-        if !too_short {
+        self.topped_up(low)?;
+        if is_long_enough(self.point(low)?) {
             return Ok(false);
         }
         if self.stretch >= MAX_STRETCH {
@@ -268,25 +339,23 @@ impl<'a> Search<'a> {
             ));
             return Ok(false);
         }
-        self.stretch *= STRETCH;
+        self.stretch = (self.stretch * STRETCH).min(MAX_STRETCH);
         Ok(true)
     }
 
-    /// Whether the replications allowed would not make the estimate sharp, so that runs have been made
-    /// longer instead.
-    fn too_noisy(&mut self) -> Result<bool, CapacityError> {
-        let width = self.effort.width;
-        let bracket = self.narrowed(width / 2.0)?;
-        let crossing = bracket.and_then(|(low, high)| crossing(&self.points, low, high));
-        let Some(crossing) = crossing.filter(|_| self.stretch < MAX_STRETCH) else {
-            return Ok(false);
-        };
-        let ratio = relative_half_width(&crossing.load) / (width / 3.0);
-        if f64::from(self.replications) * ratio * ratio <= f64::from(self.effort.max_replications) {
-            return Ok(false);
+    /// A load near the estimate to begin with anew, if the replications allowed would not make it sharp, so that runs have
+    /// been made longer instead.
+    fn too_noisy(&mut self, crossing: &Crossing, target: f64) -> Option<f64> {
+        let ratio = relative_half_width(&crossing.load) / target;
+        let needed = f64::from(self.replications) * ratio * ratio / f64::from(self.effort.max_replications);
+        if needed <= 1.0 || self.stretch >= MAX_STRETCH {
+            return None;
         }
-        self.stretch *= STRETCH;
-        Ok(true)
+        let is_near = self.stretch >= LONG && needed <= SMALL_STRETCH as f64;
+        let factor = if is_near { SMALL_STRETCH } else { STRETCH };
+        self.stretch = (self.stretch * factor).min(MAX_STRETCH);
+        self.replications = self.first_replications;
+        Some(crossing.load.mean * (1.0 - self.effort.width / 4.0))
     }
 
     /// The nearest neighbours of which the lower holds and the higher does not; where noise makes
@@ -312,18 +381,31 @@ impl<'a> Search<'a> {
         Ok(self.tightest())
     }
 
+    /// The same with both loads at full length and number of replications.
+    fn bracketed(&mut self, width: f64) -> Result<Option<(f64, f64)>, CapacityError> {
+        for _ in 0..MAX_LOOKS {
+            let Some((low, high)) = self.narrowed(width)? else {
+                return Ok(None);
+            };
+            if !(self.topped_up(low)? | self.topped_up(high)?) {
+                return Ok(Some((low, high)));
+            }
+        }
+        Ok(self.tightest())
+    }
+
     fn estimated(mut self) -> Result<Found, CapacityError> {
-        let bracket = self.narrowed(self.effort.width / 2.0)?;
+        let bracket = self.bracketed(self.effort.width / 2.0)?;
         let crossing = bracket.and_then(|(low, high)| crossing(&self.points, low, high));
         self.found(bracket, crossing)
     }
 
-    fn sharpened(mut self, low: f64, high: f64) -> Result<Found, CapacityError> {
+    fn sharpened(&mut self, low: f64, high: f64) -> Result<Sharpened, CapacityError> {
         let width = self.effort.width;
         let mut last = (low, high);
-        let mut sharp = None;
+        let (mut sharp, mut target) = (None, width / 2.0);
         for _ in 0..MAX_LOOKS {
-            let Some((low, high)) = self.narrowed(width / 4.0)? else {
+            let Some((low, high)) = self.bracketed(width / 2.0)? else {
                 // More replications have moved the crossing out of the range that was looked at.
                 let (low, high) = (last.0 / SMALL_STEP, last.1 * SMALL_STEP);
                 let (low, high) = (self.axis.rounded(low, 3), self.axis.rounded(high, 3));
@@ -333,28 +415,44 @@ impl<'a> Search<'a> {
                 continue;
             };
             last = (low, high);
-            if self.topped_up(low)? | self.topped_up(high)? {
-                continue;
-            }
             sharp = crossing(&self.points, low, high);
             if let Some(crossing) = &sharp {
+                if let Some(near) = self.too_noisy(crossing, target) {
+                    return Ok(Sharpened::Longer { near });
+                }
                 let relative = relative_half_width(&crossing.load);
-                if relative > width / 3.0 && self.replications < self.effort.max_replications {
+                if relative > target && self.replications < self.effort.max_replications {
                     self.replications =
-                        wanted(self.replications, relative, width / 3.0).min(self.effort.max_replications);
+                        wanted(self.replications, relative, target).min(self.effort.max_replications);
                     continue;
                 }
             }
-            if !self.look_for_a_pass(sharp.as_ref(), high)? {
+            let sharpest = width / 3.0;
+            let is_last = sharp.is_none() || target <= sharpest;
+            if self.look_for_a_pass(sharp.as_ref(), high, is_last)? {
+                continue;
+            }
+            if is_last || self.is_within_width(high) {
                 break;
             }
+            target = sharpest;
         }
-        let bracket = self.tightest();
-        self.found(bracket, sharp)
+        Ok(Sharpened::Done { bracket: self.tightest(), crossing: sharp })
     }
 
-    /// Whether another look was taken for a load that passes with its bound within the width of `high`.
-    fn look_for_a_pass(&mut self, crossing: Option<&Crossing>, high: f64) -> Result<bool, CapacityError> {
+    /// Whether the guaranteed load lies within the width asked for of `high`.
+    fn is_within_width(&self, high: f64) -> bool {
+        self.guaranteed().is_some_and(|held| high <= held * (1.0 + self.effort.width))
+    }
+
+    /// Whether another look was taken for a load that passes with its bound within the width of `high`; at the `last`
+    /// chance also below it.
+    fn look_for_a_pass(
+        &mut self,
+        crossing: Option<&Crossing>,
+        high: f64,
+        last: bool,
+    ) -> Result<bool, CapacityError> {
         // A load below one that passes, but does not itself: noise or a curve that is no curve. More
         // replications tell.
         let passing = self.points.iter().rposition(|(load, point)| *load < high && passes(point));
@@ -365,13 +463,29 @@ impl<'a> Search<'a> {
             }
         }
         let below_all = self.guaranteed();
-        if below_all.is_some_and(|held| high <= held * (1.0 + self.effort.width)) {
+        if let Some(held) = below_all
+            && !is_clear(self.point(held)?)
+            && self.topped_up(held)?
+        {
+            return Ok(true);
+        }
+        if self.is_within_width(high) {
             return Ok(false);
         }
         let half_width = crossing.map_or(0.0, |crossing| crossing.load.half_width.unwrap_or(0.0));
         let equality = crossing.map_or(high, |crossing| crossing.load.mean);
         let digits = self.digits();
         let first = self.axis.rounded(equality - BELOW * half_width, digits);
+        let within = 1.0 + self.effort.width;
+        let is_near = |load: f64| last || high <= load * within;
+        let tried = self.points.iter().rfind(|(load, point)| {
+            is_near(*load) && *load <= first && below_all.is_none_or(|held| *load > held) && !passes(point)
+        });
+        if let Some(tried) = tried.map(|(load, _)| *load)
+            && self.topped_up(tried)?
+        {
+            return Ok(true);
+        }
         // The next step down from the lowest load that does not pass.
         let unclear = self
             .points
@@ -381,8 +495,9 @@ impl<'a> Search<'a> {
         let second = unclear.map(|(load, _)| self.axis.rounded(load / step, digits));
         for next in [Some(first), second].into_iter().flatten() {
             let is_new = self.points.iter().all(|(load, _)| *load != next);
-            if is_new && next < high && below_all.is_none_or(|held| next > held) {
+            if is_new && is_near(next) && next < high && below_all.is_none_or(|held| next > held) {
                 self.point(next)?;
+                self.topped_up(next)?;
                 return Ok(true);
             }
         }
@@ -422,7 +537,6 @@ impl<'a> Search<'a> {
             crossing,
             saturated_per_s: self.saturated_per_s,
             notes: self.notes,
-            stretch: self.stretch,
         })
     }
 }

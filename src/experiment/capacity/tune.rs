@@ -129,7 +129,7 @@ fn capacity_of(
     progress: &dyn Progress,
 ) -> Result<Reached, CapacityError> {
     let at = |load: f64| axis.scenario(document, catalog, load);
-    let found = Search::new(axis, &at, effort, scenario.run.replications, progress).run(None, false)?;
+    let found = Search::new(axis, &at, effort, scenario.run.replications, progress).run(false)?;
     let (estimate, objective) = estimate_of(&found, axis);
     let by_replication = match (&found.crossing, objective) {
         (Some(crossing), Some(_)) => crossing.by_replication.clone(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Basis, PlanError, PlanRequest};
 use crate::catalog::{Catalog, Dtype, Price};
-use crate::scenario::{Override, Scenario};
+use crate::scenario::{Override, Scenario, ScenarioErrors};
 
 /// Tensor parallel sizes that are tried where none are named: those of a host of eight GPUs, also where
 /// they are joined by PCIe only, of which a warning tells.
@@ -112,12 +112,36 @@ fn product(vary: &[(String, Vec<String>)]) -> Vec<Vec<(String, String)>> {
     })
 }
 
+/// The values of varied keys that are wrong whatever the rest is, as errors say it: every candidate with one is refused,
+/// for the value itself. Empty if there are none.
+pub(super) fn wrong_values(
+    request: &PlanRequest,
+    refused: &[(Misfit, ScenarioErrors)],
+    runnable: &[Runnable],
+) -> Vec<ScenarioErrors> {
+    let mut wrong = Vec::new();
+    for (key, values) in &request.vary {
+        for value in values {
+            let has_it =
+                |candidate: &Candidate| candidate.settings.iter().any(|(k, v)| (k, v) == (key, value));
+            let text = Override::pair("--vary", key, value).as_written();
+            let mut of_it = refused.iter().filter(|(misfit, _)| has_it(&misfit.candidate)).peekable();
+            let first = of_it.peek().map(|(_, errors)| errors.clone());
+            let runs = runnable.iter().any(|one| has_it(&one.candidate));
+            if !runs && of_it.all(|(_, errors)| errors.blames(&text)) {
+                wrong.extend(first);
+            }
+        }
+    }
+    wrong
+}
+
 /// Resolves a candidate. `Ok(Err(_))`: it cannot run.
 pub(super) fn resolve(
     candidate: Candidate,
     catalog: &Catalog,
     basis: &Basis,
-) -> Result<Result<Runnable, Misfit>, PlanError> {
+) -> Result<Result<Runnable, (Misfit, ScenarioErrors)>, PlanError> {
     let text = |value: &str| toml::Value::String(value.to_owned()).to_string();
     let own_gpu =
         basis.document.text_at("hardware.gpu").is_some_and(|gpu| gpu.eq_ignore_ascii_case(&candidate.gpu));
@@ -140,7 +164,8 @@ pub(super) fn resolve(
         Err(errors) => {
             let reasons: Vec<&str> = errors.problems.iter().map(|problem| problem.message.as_str()).collect();
             let missing_mib = errors.problems.iter().find_map(|problem| problem.missing_mib);
-            return Ok(Err(Misfit { candidate, reason: reasons.join("; "), missing_mib }));
+            let misfit = Misfit { candidate, reason: reasons.join("; "), missing_mib };
+            return Ok(Err((misfit, errors)));
         }
     };
     let price = price(&scenario, own_gpu || basis.gpu_is_implied);

@@ -12,6 +12,7 @@ mod money;
 mod size;
 mod template;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
@@ -200,6 +201,17 @@ impl Row {
         self.scenario.serving.as_ref().is_some_and(|serving| serving.standing() == Standing::Estimated)
     }
 
+    /// How little its step times are founded: 0 for a fit that was scored, 3 for a guess.
+    fn doubt(&self) -> u8 {
+        let Some(serving) = self.scenario.serving.as_ref() else { return 0 };
+        match serving.standing() {
+            Standing::Estimated if !serving.guessed().is_empty() => 3,
+            Standing::Estimated => 2,
+            Standing::Fitted => 1,
+            Standing::Measured | Standing::Calibrated => 0,
+        }
+    }
+
     /// What the fleet costs in an hour.
     #[must_use]
     pub fn usd_per_hour(&self) -> Option<f64> {
@@ -318,13 +330,18 @@ pub fn plan(request: &PlanRequest, catalog: &Catalog, progress: &dyn Progress) -
     let (basis, from_template) = Basis::new(request, catalog, 1.0)?;
     let candidates = candidates::enumerate(request, catalog, &basis);
     let notes = basis.notes(request, catalog, &candidates);
-    let (mut runnable, mut misfits) = (Vec::new(), Vec::new());
+    let (mut runnable, mut refused) = (Vec::new(), Vec::new());
     for candidate in candidates {
         match candidates::resolve(candidate, catalog, &basis)? {
             Ok(one) => runnable.push(one),
-            Err(misfit) => misfits.push(misfit),
+            Err(misfit) => refused.push(misfit),
         }
     }
+    let wrong = candidates::wrong_values(request, &refused, &runnable);
+    if !wrong.is_empty() {
+        return Err(ScenarioErrors::joined(wrong).into());
+    }
+    let misfits = refused.into_iter().map(|(misfit, _)| misfit).collect();
     if runnable.is_empty() {
         check_without_candidates(request, catalog, &basis)?;
     }
@@ -412,7 +429,8 @@ fn outcome(request: &PlanRequest, demand: Option<Demand>, one: &Scenario) -> Res
     }
 }
 
-/// Rows by model, cheapest first (by GPUs where no price is known), marked where none is better.
+/// Rows by model, cheapest first (by GPUs where no price is known), of equal ones the better founded, then the one of
+/// fewer GPUs; marked where none is better.
 fn ranked(mut rows: Vec<Row>, models: &[String]) -> Vec<Row> {
     let position = |row: &Row| models.iter().position(|model| *model == row.candidate.model);
     // A stable sort: equals stay in the order of the request.
@@ -424,6 +442,8 @@ fn ranked(mut rows: Vec<Row>, models: &[String]) -> Vec<Row> {
             .cmp(&position(b))
             .then(a.gpus().is_none().cmp(&b.gpus().is_none()))
             .then(cost(a).total_cmp(&cost(b)))
+            .then_with(|| if a.usd().is_none() { gpus(a).cmp(&gpus(b)) } else { Ordering::Equal })
+            .then_with(|| a.doubt().cmp(&b.doubt()))
             .then(gpus(a).cmp(&gpus(b)))
             .then(latency(a).total_cmp(&latency(b)))
     });

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::demand::{Demand, Rates};
 use crate::engine::EngineError;
-use crate::experiment::objective::{SloVerdict, judge, margins, most_refused_for};
+use crate::experiment::objective::{SloVerdict, judge, margins, most_refused_for, refused_at_any_load};
 use crate::experiment::replicate::replicate;
 use crate::experiment::stability::judge_by_saturation;
 use crate::experiment::{Estimate, Point, Verdict, run_point, saturate};
@@ -30,6 +30,9 @@ const SPAN_S: f64 = 300.0;
 const SPAN_ANSWERS: f64 = 30.0;
 const FEWEST_REQUESTS: f64 = 4_000.0;
 const MOST_REQUESTS: f64 = 200_000.0;
+/// Requests in flight on average below which they are alone as good as always: a rate with fewer is simulated as one with
+/// these, for thousands of requests of a demand of one a day would outlast the clock.
+const LEAST_IN_FLIGHT: f64 = 1e-3;
 
 /// A fleet that meets the demand.
 #[derive(Clone, Debug)]
@@ -91,15 +94,19 @@ pub(super) fn size(
 ) -> Result<Sizing, EngineError> {
     let alone = run_point(&alone(one))?;
     let classes = &one.workload.classes;
+    let Some(e2e_s) = mean_e2e_s(&alone) else {
+        let why = most_refused_for(&alone.runs).unwrap_or("none completes");
+        return Ok(Sizing::Never(format!("every request is refused: {why}").into()));
+    };
+    // A share of refused requests is no latency: of it nobody waits so many times too long.
+    if let Some(why) = refused_at_any_load(classes, &alone.runs) {
+        return Ok(Sizing::Never(why.into()));
+    }
     if let SloVerdict::Missed { binding } = judge(classes, &alone.runs, Verdict::Stable) {
         let worst = margins(classes, &alone.runs).into_iter().find(|margin| margin.objective == binding);
         let reason = format!("{binding} fails without any load");
         return Ok(Sizing::Never(Unmet { reason, times_limit: worst.map(|worst| worst.ratio.mean) }));
     }
-    let Some(e2e_s) = mean_e2e_s(&alone) else {
-        let why = most_refused_for(&alone.runs).unwrap_or("none completes");
-        return Ok(Sizing::Never(format!("every request is refused: {why}").into()));
-    };
     let Some(saturation) = saturate(&saturated(one))? else {
         return Ok(Sizing::Never("nothing completes when the replica is saturated".into()));
     };
@@ -214,7 +221,7 @@ impl Search<'_> {
 
     /// The candidate with `count` replicas under the peak rate.
     fn fleet(&self, count: u32) -> Scenario {
-        let rate_per_s = self.rates.peak_per_s;
+        let rate_per_s = self.rates.peak_per_s.max(LEAST_IN_FLIGHT / self.e2e_s);
         let arrivals = match self.one.workload.arrivals {
             Arrivals::Gamma { burstiness, .. } => Arrivals::Gamma { rate_per_s, burstiness },
             Arrivals::Weibull { shape, .. } => Arrivals::Weibull { rate_per_s, shape },

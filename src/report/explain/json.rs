@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::NothingToExplain;
 use super::steps::{Resource, shapes};
 use crate::engine::Server;
+use crate::experiment::refused_share;
 use crate::report::json::SCHEMA_VERSION;
 use crate::report::provenance;
 use crate::scenario::Scenario;
@@ -23,7 +24,18 @@ struct Explanation<'a> {
     /// Layers of each pipeline stage; absent without a pipeline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pipeline_layers: Option<Vec<u32>>,
+    /// Requests that are refused whatever the load; absent where none is.
+    #[serde(flatten)]
+    refused: Refused,
     steps: Vec<Step>,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused_for: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -67,11 +79,14 @@ struct Step {
 /// The explanation as JSON, with a newline at the end.
 ///
 /// # Errors
-/// [`NothingToExplain`] for a synthetic server; inside, a failure of serialisation.
+/// [`NothingToExplain`]; inside, a failure of serialisation.
 pub fn json(scenario: &Scenario) -> Result<Result<String, serde_json::Error>, NothingToExplain> {
     let (Server::Llm(server), Some(serving)) = (&scenario.system.server, &scenario.serving) else {
-        return Err(NothingToExplain);
+        return Err(NothingToExplain::Synthetic);
     };
+    let refused = refused_share(scenario)?;
+    let refused =
+        Refused { refused_share: refused.map(|(share, _)| share), refused_for: refused.map(|(_, why)| why) };
     let memory = &serving.memory;
     let steps = shapes(scenario, server).into_iter().map(|(name, shape)| {
         let terms = server.terms(&shape);
@@ -117,6 +132,7 @@ pub fn json(scenario: &Scenario) -> Result<Result<String, serde_json::Error>, No
         },
         data_parallel_ranks: server.data_parallel.map(|parallel| parallel.ranks),
         pipeline_layers: server.pipeline.as_ref().map(|pipeline| pipeline.layers().to_vec()),
+        refused,
         steps: steps.collect(),
     };
     Ok(serde_json::to_string_pretty(&explanation).map(|text| text + "\n"))

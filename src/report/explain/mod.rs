@@ -5,8 +5,10 @@ mod memory;
 mod roofline;
 mod steps;
 
-use crate::engine::Server;
-use crate::report::table::{Look, Tone, headline};
+use crate::engine::{EngineError, Server};
+use crate::experiment::refused_share;
+use crate::report::format::percent;
+use crate::report::table::{Look, MAX_WIDTH, Tone, headline, wrapped};
 use crate::scenario::Scenario;
 
 pub use json::json;
@@ -14,9 +16,20 @@ pub use roofline::roofline;
 pub use steps::{Resource, mean_step, shares};
 
 /// Why there is nothing to explain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a synthetic server has no memory and no steps to explain; its service time is in the scenario")]
-pub struct NothingToExplain;
+#[derive(Debug, thiserror::Error)]
+pub enum NothingToExplain {
+    #[error("a synthetic server has no memory and no steps to explain; its service time is in the scenario")]
+    Synthetic,
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// That requests are refused whatever the load, if any are.
+fn refused(scenario: &Scenario) -> Result<Option<String>, EngineError> {
+    Ok(refused_share(scenario)?.map(|(share, why)| {
+        format!("REFUSED whatever the load: {} % of this workload's requests ({why}).", percent(share))
+    }))
+}
 
 /// Memory budget, vLLM's start-up lines, step-time breakdown and what binds, as text.
 ///
@@ -24,7 +37,7 @@ pub struct NothingToExplain;
 /// [`NothingToExplain`] for a synthetic server.
 pub fn text(scenario: &Scenario, look: Look) -> Result<String, NothingToExplain> {
     let (Server::Llm(server), Some(serving)) = (&scenario.system.server, &scenario.serving) else {
-        return Err(NothingToExplain);
+        return Err(NothingToExplain::Synthetic);
     };
     let mut lines = headline(&[scenario], "memory and step time", look);
     lines.push(String::new());
@@ -33,6 +46,7 @@ pub fn text(scenario: &Scenario, look: Look) -> Result<String, NothingToExplain>
     lines.push(String::new());
     lines.extend(memory::start_up_lines(server, &serving.memory, look));
     lines.extend(memory::expected_concurrency(scenario, server));
+    lines.extend(refused(scenario)?.into_iter().flat_map(|text| wrapped(&text, MAX_WIDTH)));
     lines.push(String::new());
     lines.push(look.paint(Tone::Strong, "Time of one step"));
     lines.extend(steps::table(scenario, server));

@@ -162,7 +162,7 @@ pub(super) fn whole_s(server: &LlmServer, shape: &StepShape) -> f64 {
 pub(super) fn table(scenario: &Scenario, server: &LlmServer) -> Vec<String> {
     let mut header: Vec<String> = ["", "tokens", "step\nms"].map(String::from).to_vec();
     header.extend(
-        ["compute\nms", "weights\nms", "KV\nms", "head\nms", "overhead\nms", "comm.\nms"].map(String::from),
+        ["of it:\ncompute", "\nweights", "\nKV", "\nhead", "\noverhead", "\ncomm."].map(String::from),
     );
     header.extend(["tokens/s\nper replica", "\nbinds"].map(String::from));
     let mut table = Columns::words_last(&header, 1);
@@ -175,8 +175,14 @@ pub(super) fn table(scenario: &Scenario, server: &LlmServer) -> Vec<String> {
         row.push(Resource::binding(&terms).name().to_owned());
         table.row(&row);
     }
-    table.lines()
+    let mut lines = table.lines();
+    lines.extend(wrapped(PARTS, MAX_WIDTH));
+    lines
 }
+
+/// What the parts of a step are.
+const PARTS: &str = "The parts are ms and add up to the step. Computing and reading overlap, so each has its share of the \
+time that both take together (by the squares of what they take alone), not what it would take alone.";
 
 /// What pipeline stages, drafts and ranks make of the steps in the table.
 pub(super) fn overlap(scenario: &Scenario, server: &LlmServer, serving: &Serving) -> Vec<String> {

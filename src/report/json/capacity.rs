@@ -54,6 +54,8 @@ struct LeverBody {
     possible: bool,
     passes: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
+    unclear: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     worst_before: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     worst_after: Option<f64>,
@@ -119,6 +121,7 @@ fn lever(lever: &crate::experiment::capacity::Lever) -> LeverBody {
         value,
         possible: false,
         passes: false,
+        unclear: None,
         worst_before: None,
         worst_after: None,
         gpus: None,
@@ -126,11 +129,12 @@ fn lever(lever: &crate::experiment::capacity::Lever) -> LeverBody {
     };
     match &lever.outcome {
         LeverOutcome::Impossible(reason) => LeverBody { reason: Some(reason.clone()), ..none },
-        LeverOutcome::Tried { passes, before, after, gpus } => LeverBody {
+        LeverOutcome::Tried { passes, unclear, before, after, gpus } => LeverBody {
             possible: true,
             passes: *passes,
-            worst_before: *before,
-            worst_after: *after,
+            unclear: unclear.clone(),
+            worst_before: before.map(|ratio| ratio.mean),
+            worst_after: after.map(|ratio| ratio.mean),
             gpus: Some(*gpus),
             ..none
         },

@@ -22,7 +22,7 @@ fn of_misfit(misfit: &Misfit) -> Vec<Column> {
         ("tensor_parallel_size", json!(candidate.tensor_parallel_size)),
         ("weight_dtype", json!(candidate.weight_dtype)),
         ("settings", settings(candidate)),
-        ("state", json!("does not fit")),
+        ("state", json!(if misfit.missing_mib.is_some() { "does not fit" } else { "cannot run" })),
         ("reason", json!(misfit.reason)),
     ]
 }

@@ -25,7 +25,9 @@ pub fn table(plan: &Plan, look: Look) -> String {
     for model in models {
         let rows: Vec<&Row> = plan.rows.iter().filter(|row| row.candidate.model == model).collect();
         lines.push(String::new());
-        lines.push(look.paint(Tone::Strong, model));
+        let engines = words::engines(&rows);
+        let under = if engines.is_empty() { String::new() } else { format!(" under {engines}") };
+        lines.push(format!("{}{under}", look.paint(Tone::Strong, model)));
         lines.extend(of_model(plan, &rows, look));
     }
     lines.push(String::new());
@@ -171,9 +173,8 @@ fn cells(row: &Row) -> Vec<String> {
 
 fn footnotes(plan: &Plan, today: Option<(u32, u32)>) -> Vec<String> {
     let mut lines = Vec::new();
-    for (position, other) in plan.other_lengths.iter().enumerate() {
-        let label = if position == 0 { "other lengths" } else { "" };
-        lines.extend(labelled(label, &words::other_lengths(other)));
+    for (position, text) in words::other_lengths(&plan.other_lengths).iter().enumerate() {
+        lines.extend(labelled(if position == 0 { "other lengths" } else { "" }, text));
     }
     for (position, of) in plan.profile_errors.iter().enumerate() {
         let label = if position == 0 { "profile error" } else { "" };
@@ -182,8 +183,12 @@ fn footnotes(plan: &Plan, today: Option<(u32, u32)>) -> Vec<String> {
     for note in &plan.notes {
         lines.extend(labelled("note", note));
     }
-    for (position, text) in misfits(&plan.misfits).iter().enumerate() {
-        lines.extend(labelled(if position == 0 { "do not fit" } else { "" }, text));
+    for (label, lacks_memory) in [("do not fit", true), ("cannot run", false)] {
+        let of_kind: Vec<&Misfit> =
+            plan.misfits.iter().filter(|misfit| misfit.missing_mib.is_some() == lacks_memory).collect();
+        for (position, text) in misfits(&of_kind).iter().enumerate() {
+            lines.extend(labelled(if position == 0 { label } else { "" }, text));
+        }
     }
     let prices: BTreeSet<String> = plan
         .rows
@@ -192,7 +197,7 @@ fn footnotes(plan: &Plan, today: Option<(u32, u32)>) -> Vec<String> {
         .collect();
     if !prices.is_empty() {
         let text = prices.into_iter().collect::<Vec<_>>().join("; ");
-        lines.extend(labelled("prices", &(text + "; see calibration/prices.toml for their sources")));
+        lines.extend(labelled("prices", &(text + " (calibration/prices.toml)")));
     }
     let Some(first) = plan.rows.first() else {
         return lines;
@@ -201,26 +206,43 @@ fn footnotes(plan: &Plan, today: Option<(u32, u32)>) -> Vec<String> {
         lines.extend(labelled("N+1", N_PLUS_ONE));
         lines.extend(labelled("columns", COLUMNS));
     }
+    lines.extend(standings(&plan.rows).into_iter().flat_map(|text| labelled("profile", &text)));
     let statistics = if plan.job.is_none() { STATISTICS } else { JOB_STATISTICS };
-    lines.extend(labelled("statistics", &format!("{statistics}. {ERROR}; seed {}", first.scenario.seed)));
+    lines.extend(labelled("statistics", &format!("{statistics}; {ERROR}; seed {}", first.scenario.seed)));
     lines
 }
 
-const N_PLUS_ONE: &str = "with one replica more than needed, the objectives hold while one is lost, for as long as its \
-restart takes: modelled as the rest carrying the whole peak. Requests in flight at the loss and their retries are not \
-modelled";
-const COLUMNS: &str = "* no configuration of this model is both cheaper and faster; headroom: how far the peak may grow \
-before the fleet saturates (objectives fail earlier); each $/M carries the whole cost at the mean rate, objectives met (plan.csv has that of a million input tokens too); profile: what its step times rest on (estimated \
-also where ranks, stages, speculation or steps without graphs are: nobody fitted those; never scored: calibrated, with \
-an error that is not known)";
-const STATISTICS: &str = "5 replications a fleet, 15 where a bound does not hold at first; a fleet counts only if the \
-95 % bound of every objective holds and the rate is below the lower bound of its saturated throughput";
-const JOB_STATISTICS: &str = "5 replications of a saturated replica; fleets are sized by the 95 % lower bound of its \
-throughput, hours are by its mean, without ramp and drain";
-const ERROR: &str = "The error of the step-time profiles is not in these bounds";
+const N_PLUS_ONE: &str =
+    "one replica more: the rest carries the peak within the objectives while one is lost";
+const COLUMNS: &str = "* none of its model is both cheaper and faster; headroom: room of the peak before the fleet \
+saturates (objectives fail earlier); $/M: the whole cost over the tokens of the mean rate";
+const STATISTICS: &str =
+    "every objective holds with its 95 % bound, over 5 to 15 replications, below saturation";
+const JOB_STATISTICS: &str =
+    "sized by the 95 % lower bound of a saturated replica over 5 replications, hours by its mean";
+const ERROR: &str = "errors of profiles are not in it";
+
+/// What the words of the column `profile` mean, those that stand there.
+const STANDINGS: [(&str, &str); 4] = [
+    ("calibrated", "fitted to measured servers"),
+    ("never scored", "fitted, with an error nobody knows"),
+    ("estimated", "kernels measured, or a fit carried to what it was not fitted on"),
+    ("guessed", "kernels of another GPU or format"),
+];
+
+fn standings(rows: &[Row]) -> Option<String> {
+    let sized = || rows.iter().filter(|row| row.gpus().is_some());
+    let is_there = |word: &str| sized().any(|row| words::standing(row) == word);
+    let there: Vec<String> = STANDINGS
+        .iter()
+        .filter(|(word, _)| is_there(word))
+        .map(|(word, meaning)| format!("{word}: {meaning}"))
+        .collect();
+    (!there.is_empty()).then(|| there.join("; "))
+}
 
 /// Candidates that cannot run: those that lack memory by model, each GPU with its sizes; the others by reason.
-fn misfits(misfits: &[Misfit]) -> Vec<String> {
+fn misfits(misfits: &[&Misfit]) -> Vec<String> {
     let mut grouped: Vec<(String, Vec<OneGpu>)> = Vec::new();
     for Misfit { candidate, reason, missing_mib } in misfits {
         let Candidate { model, gpu, tensor_parallel_size, weight_dtype, settings } = candidate;

@@ -5,8 +5,8 @@ use crate::catalog::Standing;
 use crate::experiment::plan::{
     Candidate, Demand, Economics, JobFleet, OtherLengths, Plan, PlanPrice, ProfileError, Row,
 };
-use crate::report::format::{chosen, count, counted, number, percent};
-use crate::report::{money, reading};
+use crate::report::format::{chosen, counted, number, percent};
+use crate::report::{money, provenance, reading};
 
 /// `h100-sxm x2 fp8 max_num_seqs=256`.
 pub(crate) fn configuration(row: &Row) -> String {
@@ -22,37 +22,59 @@ pub(crate) fn configuration(row: &Row) -> String {
     }
     text += &format!(" {dtype}");
     for (key, value) in settings {
-        text += &format!(" {}={value}", key.rsplit('.').next().unwrap_or(key));
+        text += &match key.as_str() {
+            "engine.name" | "engine.version" => format!(" {value}"),
+            _ => format!(" {}={value}", key.rsplit('.').next().unwrap_or(key)),
+        };
     }
     text
 }
+
+/// Headroom beyond which nobody plans.
+const MOST_HEADROOM: f64 = 100.0;
 
 /// How well founded the step times are that a row rests on.
 pub(super) fn standing(row: &Row) -> &'static str {
     row.scenario.serving.as_ref().map_or("", |serving| match serving.standing() {
         Standing::Fitted => "never scored",
+        Standing::Estimated if !serving.guessed().is_empty() => "guessed",
         standing => standing.name(),
     })
 }
 
-/// What the table cannot say of the profiles behind it: that fitted and estimated step times are ranked together, and
-/// which were fitted on another model.
+/// The engines of a table with their versions: `vllm 0.23`.
+pub(super) fn engines(rows: &[&Row]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for serving in rows.iter().filter_map(|row| row.scenario.serving.as_ref()) {
+        let name = provenance::engine_version(serving);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}
+
+/// What the table cannot say of the profiles behind its best fleets: that fitted and estimated step times are ranked
+/// together, and what they were fitted on or estimated from.
 pub(super) fn profiles(rows: &[&Row]) -> Vec<String> {
     let mut texts = Vec::new();
     let has = |estimated: bool| rows.iter().any(|row| row.is_estimated() == estimated);
     if has(true) && has(false) {
-        texts.push(
-            "calibrated and estimated step times are ranked together, and the errors of neither are in the bounds"
-                .to_owned(),
-        );
+        texts.push("calibrated and estimated step times are ranked together".to_owned());
     }
     let mut elsewhere: Vec<(String, Vec<String>)> = Vec::new();
-    for row in rows {
+    let best = rows.iter().enumerate().filter(|(place, row)| *place == 0 || row.pareto);
+    for (_, row) in best {
         let Some(serving) = row.scenario.serving.as_ref() else { continue };
-        if !serving.profile.is_fitted_elsewhere(&serving.model.name) {
+        let not_fitted = serving.not_fitted();
+        let is_fitted_here = !serving.profile.is_fitted_elsewhere(&serving.model.name);
+        if is_fitted_here && not_fitted.is_empty() && serving.profile.standing != Standing::Estimated {
             continue;
         }
-        let (name, text) = (configuration(row), serving.foundation());
+        let (name, mut text) = (configuration(row), serving.foundation());
+        if !not_fitted.is_empty() && serving.profile.standing != Standing::Estimated {
+            text += &format!("; {} not fitted", not_fitted.join(", "));
+        }
         match elsewhere.iter_mut().find(|(other, _)| *other == text) {
             Some((_, names)) => names.push(name),
             None => elsewhere.push((text, vec![name])),
@@ -183,15 +205,24 @@ pub(super) fn job(row: &Row, fleet: &JobFleet) -> String {
     )
 }
 
-/// How far the answer moves with the lengths.
-pub(super) fn other_lengths(other: &OtherLengths) -> String {
-    let with = other.other_gpus.map_or("no fleet".to_owned(), |gpus| counted(u64::from(gpus), "GPU"));
-    let Candidate { model, gpu, tensor_parallel_size, .. } = &other.candidate;
-    let lengths = if other.scale < 1.0 { "half" } else { "double" };
-    format!(
-        "{model} on {gpu} x{tensor_parallel_size}: {with} with {lengths} lengths, {} as assumed",
-        count(u64::from(other.gpus))
-    )
+/// How far the answer moves with the lengths, a line a candidate.
+pub(super) fn other_lengths(others: &[OtherLengths]) -> Vec<String> {
+    let mut lines: Vec<(&Candidate, String)> = Vec::new();
+    for other in others {
+        let with = other.other_gpus.map_or("no fleet".to_owned(), |gpus| counted(u64::from(gpus), "GPU"));
+        let lengths = if other.scale < 1.0 { "half" } else { "double" };
+        let text = format!(", {with} with {lengths} lengths");
+        match lines.iter_mut().find(|(candidate, _)| **candidate == other.candidate) {
+            Some((_, line)) => *line += &text,
+            None => {
+                let Candidate { model, gpu, tensor_parallel_size, .. } = &other.candidate;
+                let gpus = counted(u64::from(other.gpus), "GPU");
+                let line = format!("{model} on {gpu} x{tensor_parallel_size}: {gpus} as assumed{text}");
+                lines.push((&other.candidate, line));
+            }
+        }
+    }
+    lines.into_iter().map(|(_, line)| line).collect()
 }
 
 /// How far the answer moves with the profile's error.
@@ -205,19 +236,18 @@ pub(super) fn profile_error(of: &ProfileError) -> String {
     let gpus = |gpus: Option<u32>| gpus.map_or("no fleet".to_owned(), |gpus| counted(u64::from(gpus), "GPU"));
     if error >= 1.0 {
         return format!(
-            "{name}: {} if steps are {} % longer (the largest held-out error of its profile{whose}); {} as it is",
+            "{name}: {} as it is, {} with steps {} % longer (largest held-out error{whose})",
+            counted(u64::from(of.gpus), "GPU"),
             gpus(of.gpus_if_longer),
-            percent(error),
-            count(u64::from(of.gpus))
+            percent(error)
         );
     }
     format!(
-        "{name}: {} if steps are {} % shorter, {} if they are as much longer (the largest held-out error of its \
-         profile{whose}); {} as it is",
-        gpus(of.gpus_if_shorter),
-        percent(error),
+        "{name}: {} as it is, {} with steps {} % longer, {} with as much shorter (largest held-out error{whose})",
+        counted(u64::from(of.gpus), "GPU"),
         gpus(of.gpus_if_longer),
-        count(u64::from(of.gpus))
+        percent(error),
+        gpus(of.gpus_if_shorter)
     )
 }
 
@@ -232,6 +262,9 @@ pub(super) fn price(gpu: &str, price: &PlanPrice, today: Option<(u32, u32)>) -> 
 
 /// `41 %` of room.
 pub(super) fn headroom(view: &View<'_>) -> String {
+    if view.headroom >= MOST_HEADROOM {
+        return format!(">{}", percent(MOST_HEADROOM));
+    }
     percent(libm::rint(view.headroom * 100.0) / 100.0)
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Columns, Look, MAX_WIDTH, Tone, headline, labelled, wrapped};
 use crate::experiment::capacity::{Aim, Capacity, Lever, LeverOutcome, Setting, Tuning};
-use crate::experiment::{Point, SloVerdict, Verdict, objective};
+use crate::experiment::{Estimate, Point, SloVerdict, Verdict, objective};
 use crate::report::format::{self, ABSENT, chosen, interval, number};
 use crate::report::{fold, provenance, reading};
 
@@ -38,11 +38,11 @@ fn statistics(capacity: &Capacity) -> String {
         .flat_map(|(_, point)| &point.runs)
         .map(|run| run.window.start_s / run.window.run_s)
         .fold(0.0, f64::max);
+    let (fewest, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
+    let replications = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
     format!(
-        "{} to {} replications a load, on common random numbers; {} requests completed; ± is a 95 % Student \
+        "{replications} replications a load, on common random numbers; {} requests completed; ± is a 95 % Student \
          interval; warm-up removed: at most {} % of a run; seed {}",
-        runs().min().unwrap_or(0),
-        runs().max().unwrap_or(0),
         format::count(completed),
         format::percent(removed),
         capacity.base.seed
@@ -86,10 +86,15 @@ fn state(point: &Point) -> String {
     let state = reading::state(point);
     match &point.slo {
         SloVerdict::Met => format!("{state}, passes"),
-        SloVerdict::Missed { binding } => format!("{state}, fails: {binding}"),
-        SloVerdict::Unclear { binding } => format!("{state}, unclear: {binding}"),
+        SloVerdict::Missed { binding } => format!("{state}, fails: {}", short(binding)),
+        SloVerdict::Unclear { binding } => format!("{state}, unclear: {}", short(binding)),
         SloVerdict::NoObjectives | SloVerdict::Unstable => state,
     }
+}
+
+/// An objective without what is said of refused requests, for which a column has no room.
+fn short(binding: &str) -> &str {
+    binding.split(", with ").next().unwrap_or(binding)
 }
 
 fn answers(capacity: &Capacity) -> Vec<(&'static str, String)> {
@@ -143,9 +148,11 @@ fn lever_text(lever: &Lever, gpus_now: u32) -> String {
     let change = format!("{} = {}", lever.key, lever.value);
     match &lever.outcome {
         LeverOutcome::Impossible(reason) => format!("{change}: not possible ({reason})"),
-        LeverOutcome::Tried { passes, before, after, gpus } => {
-            let ratio = |value: &Option<f64>| value.map_or("unstable".to_owned(), number);
-            let verdict = if *passes { "PASSES" } else { "does not pass" };
+        LeverOutcome::Tried { passes, unclear, before, after, gpus } => {
+            let ratio = |value: &Option<Estimate>| value.as_ref().map_or("unstable".to_owned(), interval);
+            let verdict = if *passes { "PASSES" } else { "fails" };
+            let verdict =
+                unclear.as_ref().map_or(verdict.to_owned(), |why| format!("not shown to pass: {why}"));
             let cost = if *gpus == gpus_now { String::new() } else { format!(", {gpus} GPUs") };
             format!("{change}: {verdict} (worst value / limit {} -> {}{cost})", ratio(before), ratio(after))
         }

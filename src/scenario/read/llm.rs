@@ -158,6 +158,9 @@ fn engine_defaults<'d>(
     Some(defaults)
 }
 
+/// Bits of a weight by which formats of the same size differ: their scales.
+const SAME_SIZE: f64 = 1.1;
+
 fn find_model<'d>(
     reader: &mut Reader<'d>,
     context: &Context<'_>,
@@ -173,7 +176,14 @@ fn find_model<'d>(
     let place = section.place(&model::NAME);
     let result = context.lookups.model(context.catalog, reader.folder(place), &name);
     let (model, variant) = found(reader, place, result)?;
-    let dtype = dtype.and_then(Dtype::parse).or(variant).unwrap_or(model.native_weight_dtype);
+    let own = variant.unwrap_or(model.native_weight_dtype);
+    let dtype = dtype.and_then(Dtype::parse).unwrap_or(own);
+    if dtype.bits_per_weight() > SAME_SIZE * own.bits_per_weight() {
+        reader.warnings.push(format!(
+            "{} is published in {own}: in {dtype} it holds no more than that, takes more memory and is read more slowly",
+            model.name
+        ));
+    }
     Some((model, dtype))
 }
 
