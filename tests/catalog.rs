@@ -267,9 +267,9 @@ fn each_engine_has_fp8_kernels_of_its_own() {
     let h100 = catalog().hardware("h100-sxm").unwrap();
     let of = |engine| {
         let values = h100.kernel_values(engine, Dtype::Fp8);
-        (values.fp8_kv_memory, values.half_tokens)
+        (values.fp8_kv_memory, values.memory)
     };
-    assert_eq!((of("vllm"), of("tensorrt-llm")), ((0.74, 49.0), (0.89, 0.0)));
+    assert_eq!((of("vllm"), of("tensorrt-llm")), ((0.74, 0.87), (0.89, 0.89)));
 }
 
 #[test]
