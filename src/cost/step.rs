@@ -29,6 +29,7 @@
 //! launches, fitted on 1 and 2 GPUs: TTFT of MiniMax-M2.5 on 4 B200 6.9 instead of 17.3 % off in fp8, 10.6 instead of
 //! 12.8 % in nvfp4; of gpt-oss-120b on 4 and 8 B200 22 instead of 32 %.)
 
+mod attention;
 mod experts;
 mod ranks;
 mod tiles;
@@ -39,8 +40,9 @@ use super::StepShape;
 use super::communication::all_reduce;
 use super::expert_parallel::Spread;
 use super::launch::{Graphs, Launch};
-use crate::catalog::{Attention, Dtype, Hardware, Model, ProfileValues};
+use crate::catalog::{Dtype, Hardware, Model, ProfileValues};
 use crate::units::{SimSpan, Tokens, rounded};
+use attention::{AttentionCost, KvCost};
 use experts::{Experts, experts_memory};
 
 /// Activations travel and KV of computed heads is multiplied in bf16.
@@ -117,25 +119,6 @@ pub struct StepCost {
     launch: Launch,
     /// Under data parallelism: what follows from the tokens of all ranks together.
     shared: Option<ranks::Shared>,
-}
-
-/// Compute of attention: seconds per unit of the [`StepShape`]'s sums.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct AttentionCost {
-    per_pair_x2_s: f64,
-    per_window_pair_x2_s: f64,
-    /// Latent attention decodes in the latent space, where compute is not negligible.
-    per_decode_context_s: f64,
-    /// Linear attention.
-    per_token_s: f64,
-}
-
-/// Reading (and of linear attention also writing back) what sequences keep.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct KvCost {
-    per_context_s: f64,
-    per_window_context_s: f64,
-    per_sequence_s: f64,
 }
 
 impl StepCost {
@@ -260,13 +243,8 @@ impl StepCost {
             all_experts_s: 0.0,
             head_compute_per_row_s: 0.0,
             head_memory_s: 0.0,
-            attention: AttentionCost {
-                per_pair_x2_s: 0.0,
-                per_window_pair_x2_s: 0.0,
-                per_decode_context_s: 0.0,
-                per_token_s: 0.0,
-            },
-            kv: KvCost { per_context_s: 0.0, per_window_context_s: 0.0, per_sequence_s: 0.0 },
+            attention: AttentionCost::NONE,
+            kv: KvCost::NONE,
             communication_s: 0.0,
             communication_per_token_s: 0.0,
             launch: Launch::NONE,
@@ -298,17 +276,8 @@ impl StepCost {
             all_experts_s: self.all_experts_s * factor,
             head_compute_per_row_s: self.head_compute_per_row_s * factor,
             head_memory_s: self.head_memory_s * factor,
-            attention: AttentionCost {
-                per_pair_x2_s: self.attention.per_pair_x2_s * factor,
-                per_window_pair_x2_s: self.attention.per_window_pair_x2_s * factor,
-                per_decode_context_s: self.attention.per_decode_context_s * factor,
-                per_token_s: self.attention.per_token_s * factor,
-            },
-            kv: KvCost {
-                per_context_s: self.kv.per_context_s * factor,
-                per_window_context_s: self.kv.per_window_context_s * factor,
-                per_sequence_s: self.kv.per_sequence_s * factor,
-            },
+            attention: self.attention.scaled(factor),
+            kv: self.kv.scaled(factor),
             communication_s: self.communication_s * factor,
             communication_per_token_s: self.communication_per_token_s * factor,
             launch: self.launch.scaled(factor),
@@ -411,14 +380,8 @@ impl StepCost {
         } else {
             norm(self.head_compute_per_row_s * f64::from(head_rows), self.head_memory_s)
         };
-        let attention_compute_s = self.attention.per_pair_x2_s * shape.prefill_pairs_x2 as f64
-            + self.attention.per_window_pair_x2_s * shape.prefill_window_pairs_x2 as f64
-            + self.attention.per_decode_context_s * shape.decode_context as f64
-            + self.attention.per_token_s * tokens;
-        let kv_s = self.kv.per_context_s * (shape.decode_context + shape.prefill_context) as f64
-            + self.kv.per_window_context_s
-                * (shape.decode_window_context + shape.prefill_window_context) as f64
-            + self.kv.per_sequence_s * sequences;
+        let attention_compute_s = self.attention.compute_s(shape);
+        let kv_s = self.kv.read_s(shape);
         let mut terms = StepTerms {
             overhead_s: self.overhead_s,
             sequences_s: self.per_sequence_s * sequences,
@@ -426,7 +389,7 @@ impl StepCost {
             linear_compute_s,
             linear_memory_s,
             head_s,
-            attention_s: attention(attention_compute_s, kv_s),
+            attention_s: joined(attention_compute_s, kv_s),
             attention_compute_s,
             kv_s,
             communication_s,
@@ -527,7 +490,7 @@ impl DecodeCost {
         let kv_s = self.kv_per_context_s * context
             + self.kv_per_window_context_s * window_context as f64
             + self.kv_s;
-        let attention_s = attention(attention_compute_s, kv_s);
+        let attention_s = joined(attention_compute_s, kv_s);
         let mut total_s = self.before_attention_s + attention_s + self.communication_s;
         if self.launch_floor_s > 0.0 {
             total_s += (self.launch_floor_s - total_s).max(0.0);
@@ -549,57 +512,7 @@ fn norm(a: f64, b: f64) -> f64 {
 
 /// Attention from what it multiplies and the KV it reads.
 #[inline]
-fn attention(compute_s: f64, kv_s: f64) -> f64 {
+fn joined(compute_s: f64, kv_s: f64) -> f64 {
     // Most steps only decode and multiply nothing to speak of: no root for those.
     if compute_s == 0.0 { kv_s } else { norm(compute_s, kv_s) }
-}
-
-impl AttentionCost {
-    /// `flops`: what attention sustains over all GPUs.
-    fn new(model: &Model, flops: f64) -> Self {
-        let mut cost = Self::default();
-        for group in &model.layers {
-            let layers = f64::from(group.count);
-            match group.attention {
-                Attention::Softmax { heads, head_dim, window, .. } => {
-                    // Scores and values: 2 FLOP each per pair and head element; sums hold twice the pairs.
-                    let per_pair_x2 = layers * 2.0 * f64::from(heads) * f64::from(head_dim) / flops;
-                    match window {
-                        None => cost.per_pair_x2_s += per_pair_x2,
-                        Some(_) => cost.per_window_pair_x2_s += per_pair_x2,
-                    }
-                }
-                Attention::Latent {
-                    heads,
-                    kv_lora_rank,
-                    qk_nope_head_dim,
-                    qk_rope_head_dim,
-                    v_head_dim,
-                    ..
-                } => {
-                    let heads = layers * f64::from(heads);
-                    let expanded = f64::from(qk_nope_head_dim + qk_rope_head_dim + v_head_dim);
-                    cost.per_pair_x2_s += heads * expanded / flops;
-                    let latent = 2.0 * f64::from(kv_lora_rank) + f64::from(qk_rope_head_dim);
-                    cost.per_decode_context_s += 2.0 * heads * latent / flops;
-                }
-                Attention::Linear { .. } => {
-                    cost.per_token_s += layers * 2.0 * group.attention.state_elements() as f64 / flops;
-                }
-            }
-        }
-        cost
-    }
-}
-
-impl KvCost {
-    /// `bandwidth`: what KV reads sustain on one GPU.
-    fn new(model: &Model, kv_dtype: Dtype, tp: u32, bandwidth: f64) -> Self {
-        Self {
-            per_context_s: model.growing_kv_bytes_per_token(kv_dtype, tp) as f64 / bandwidth,
-            per_window_context_s: model.window_kv_bytes_per_token(kv_dtype, tp) as f64 / bandwidth,
-            // A recurrent state is read and written back.
-            per_sequence_s: 2.0 * model.state_bytes_per_sequence(tp) as f64 / bandwidth,
-        }
-    }
 }
