@@ -17,6 +17,8 @@ use super::tree::{At, Node};
 
 /// At this and above a rate or a concurrency means "no limit".
 const NO_LIMIT: f64 = 1e9;
+/// Longest over shortest length beyond which a mean does not stand for all: InferenceX draws up to 1.25 times.
+const WIDE: f64 = 1.3;
 
 pub(super) fn read(into: &mut Imported, name: &str, content: &Content) -> Result<(), ImportError> {
     for at in content.documents(name)? {
@@ -49,10 +51,34 @@ pub(super) fn read_one(into: &mut Imported, at: &At<'_>) -> Result<(), ImportErr
         inferencex_lengths(into, &mut point);
     }
     let requests = requests(into, &point, at)?;
+    if requests.iter().any(|request| request.send_s.is_nan()) {
+        warn_of_lengths(into, &point.label, &requests);
+    }
     fill_from_requests(&mut point, &requests);
     into.requests.extend(requests.into_iter().filter(|request| request.send_s.is_finite()));
     into.points.push(point);
     Ok(())
+}
+
+/// Of requests that cannot be replayed only the mean lengths are kept, and a simulation of these has no long prompts.
+fn warn_of_lengths(into: &mut Imported, label: &str, requests: &[MeasuredRequest]) {
+    let range = |tokens: fn(&MeasuredRequest) -> u32| {
+        let least = requests.iter().map(tokens).min().unwrap_or_default();
+        (least, requests.iter().map(tokens).max().unwrap_or_default())
+    };
+    let (input, output) = (range(|request| request.input_tokens), range(|request| request.output_tokens));
+    let varies = |(least, most): (u32, u32)| f64::from(most) > WIDE * f64::from(least.max(1));
+    if varies(input) || varies(output) {
+        into.warn(
+            label,
+            &format!(
+                "prompts have {} to {} tokens and answers {} to {}, of which only the means are kept: without \
+                 `start_times` (vLLM from 0.12) its requests cannot be replayed. All alike they wait less than \
+                 they did, and what is fitted to this makes up for it",
+                input.0, input.1, output.0, output.1
+            ),
+        );
+    }
 }
 
 /// A rate or a concurrency: `None` for "no limit", an error where there is no number at all.

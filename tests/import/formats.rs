@@ -28,6 +28,26 @@ fn vllm_detailed_has_requests_and_what_follows_from_them() {
 }
 
 #[test]
+fn lengths_that_vary_and_cannot_be_replayed_are_warned_of() {
+    let result = |inputs: &str| {
+        format!(
+            r#"{{"request_rate": 2.0, "completed": 3, "duration": 4.0, "total_input_tokens": 60,
+                "total_output_tokens": 30, "request_throughput": 0.75, "mean_ttft_ms": 100.0,
+                "input_lens": {inputs}, "output_lens": [10, 10, 10], "ttfts": [0.1, 0.1, 0.1],
+                "itls": [[0.01], [0.01], [0.01]]}}"#
+        )
+    };
+    let warnings =
+        |inputs: &str| knee::import::import_text("a.json", &result(inputs), None).expect("a result").warnings;
+    let wide = warnings("[10, 20, 30]");
+    assert!(
+        wide.iter().any(|text| text.contains("prompts have 10 to 30 tokens and answers 10 to 10")),
+        "{wide:?}"
+    );
+    assert!(warnings("[20, 20, 20]").iter().all(|text| !text.contains("prompts have")));
+}
+
+#[test]
 fn vllm_json_lines_keep_their_traps_apart() {
     let import = fixture("vllm_appended.jsonl");
     assert_eq!(import.points.len(), 2);

@@ -313,6 +313,9 @@ impl Basis {
                 format!("{model} is planned in {own}, as it is published, not in the scenario's {asked} (--dtype {asked} does)")
             }));
         }
+        if !request.document.has("deployment.router") && request.job.is_none() {
+            notes.push("replicas are behind a least_outstanding router (deployment.router)".to_owned());
+        }
         notes
     }
 }
