@@ -3,8 +3,12 @@
 use super::CapacityError;
 use crate::catalog::Catalog;
 use crate::experiment::reading::load_unit;
-use crate::scenario::{AxisValue, Document, Override, Scenario};
+use crate::scenario::{AxisValue, Document, Override, RunLength, Scenario};
 use crate::workload::Arrivals;
+
+const USERS: &str = "arrivals.closed.users";
+/// Fewest requests of a run, for each user.
+const REQUESTS_A_USER: u64 = 10;
 
 /// A scenario key that is a load, or acts like one: the more, the worse.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +21,8 @@ pub struct LoadAxis {
     pub whole: bool,
     /// Where the search may begin.
     pub start: f64,
+    /// How many requests the scenario asks for, where the load is users: more users need more.
+    requests: Option<u64>,
 }
 
 impl LoadAxis {
@@ -36,7 +42,7 @@ impl LoadAxis {
             Arrivals::Gamma { rate_per_s, .. } => Some(rate("gamma", *rate_per_s)),
             Arrivals::Weibull { rate_per_s, .. } => Some(rate("weibull", *rate_per_s)),
             Arrivals::Constant { rate_per_s } => Some(rate("constant", *rate_per_s)),
-            Arrivals::Closed { users, .. } => Some(("arrivals.closed.users".to_owned(), f64::from(*users))),
+            Arrivals::Closed { users, .. } => Some((USERS.to_owned(), f64::from(*users))),
             Arrivals::Mmpp(_) | Arrivals::Profile(_) | Arrivals::Trace(_) | Arrivals::AllAtOnce => None,
         };
         let (key, start) = match (key, own) {
@@ -55,7 +61,11 @@ impl LoadAxis {
         if whole {
             takes(AxisValue::Integer(libm::rint(start).max(1.0) as i64))?;
         }
-        Ok(Self { unit, whole, start: start.max(f64::MIN_POSITIVE), key })
+        let requests = match base.run.length {
+            RunLength::Requests(requests) if key == USERS => Some(requests),
+            _ => None,
+        };
+        Ok(Self { unit, whole, start: start.max(f64::MIN_POSITIVE), key, requests })
     }
 
     /// Whether the axis is the offered rate, which the saturated throughput bounds.
@@ -88,6 +98,12 @@ impl LoadAxis {
         catalog: &Catalog,
         load: f64,
     ) -> Result<Scenario, CapacityError> {
+        // The search chose so many users, so it sees to it that each sends more than the first request.
+        let needed = REQUESTS_A_USER * load as u64;
+        if self.requests.is_some_and(|requests| requests < needed) {
+            let more = document.with_overrides(&[Override::new("run.requests", &needed.to_string())])?;
+            return scenario_with(&more, catalog, &self.key, &self.value(load));
+        }
         scenario_with(document, catalog, &self.key, &self.value(load))
     }
 }
@@ -113,4 +129,20 @@ fn scenario_with(
     value: &AxisValue,
 ) -> Result<Scenario, CapacityError> {
     Ok(document.with_overrides(&[Override::point(key, value)])?.scenario(catalog)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LoadAxis;
+    use crate::catalog::Catalog;
+    use crate::scenario::{Document, RunLength};
+
+    #[test]
+    fn a_search_gives_its_users_requests_to_send() {
+        let (document, catalog) = (Document::load("closed-loop").expect("shipped"), Catalog::new(None));
+        let base = document.scenario(&catalog).expect("a scenario");
+        let axis = LoadAxis::of(&document, &catalog, &base, None).expect("users");
+        let length = |users: f64| axis.scenario(&document, &catalog, users).expect("it runs").run.length;
+        assert_eq!((length(10.0), length(6880.0)), (base.run.length, RunLength::Requests(68_800)));
+    }
 }

@@ -8,14 +8,15 @@
 //! 3. *Sharpen.* Replications are added to the two loads of the bracket until the half-width of the estimate is
 //!    half of what the answer may be wide, and a load below it is looked for that passes with its confidence
 //!    bound. Only where none does within that width, the estimate is sharpened to a third.
-//! 4. *Confirm.* That load must hold with runs four times as long, else the search goes on with those.
+//! 4. *Confirm.* That load must hold with runs four times as long (short ones sixteen times), and no nearer to its limit than the scatter of the
+//!    shorter ones, else the search goes on with those.
 //!
 //! Long runs and many replications go to the loads that decide. A load is tried with few replications; the two
 //! of the bracket, and the one that passes, have all of them. Where runs are lengthened, loads that are clearly
 //! on one side stay as they are.
 
 use super::crossing::{Crossing, crossing};
-use super::side::{holds, is_clear, is_long_enough, passes};
+use super::side::{holds, is_clear, is_long_enough, passes, worst};
 use super::{CapacityError, LoadAxis};
 use crate::experiment::Estimate;
 use crate::experiment::objective::refused_at_any_load;
@@ -65,6 +66,8 @@ const BEYOND: f64 = 1.05;
 const MAX_STRETCH: u64 = 64;
 const STRETCH: u64 = 4;
 const LONG: u64 = 16;
+/// Requests of a run that is confirmed by one sixteen times as long, not four.
+const SHORT: u64 = 5_000;
 const SMALL_STRETCH: u64 = 2;
 /// Share of a run that is deleted as warm-up.
 const WARMUP: f64 = 0.1;
@@ -147,7 +150,7 @@ impl<'a> Search<'a> {
             let near = if self.lengthened(low)? {
                 low
             } else if !sharpen {
-                return self.estimated();
+                return self.estimated(low, high);
             } else {
                 match self.sharpened(low, high)? {
                     Sharpened::Longer { near } => near,
@@ -158,21 +161,27 @@ impl<'a> Search<'a> {
                     }
                 }
             };
-            self.keep_what_is_settled(longer);
+            self.keep_what_is_settled(near, longer);
             (start, step) = (near, self.first_step());
         }
     }
 
-    /// The guaranteed load with longer runs, if those do not hold there: runs that are too short for a long tail agree
-    /// with each other, and only longer ones tell. They are that long from then on.
+    /// The guaranteed load with longer runs, if those do not hold there or are nearer to the limit than the others' scatter
+    /// lets expect: runs that are too short for a long tail agree with each other, and only longer ones tell. They are that
+    /// long from then on.
     fn refuted(&mut self) -> Result<Option<(f64, Point)>, CapacityError> {
         let Some(held) = self.guaranteed().filter(|_| self.stretch < MAX_STRETCH) else {
             return Ok(None);
         };
+        let at_held = self.point(held)?;
+        let are_short = at_held.runs.iter().all(|run| run.all.completed < SHORT);
+        let shorter = worst(at_held);
         let stretch = self.stretch;
-        self.stretch = (self.stretch * STRETCH).min(MAX_STRETCH);
+        self.stretch = (stretch * if are_short { LONG } else { STRETCH }).min(MAX_STRETCH);
         let point = self.simulated(held, self.replications.min(FEW))?;
-        if holds(&point) {
+        let is_nearer =
+            shorter.zip(worst(&point)).is_some_and(|(shorter, longer)| longer.mean > shorter.upper());
+        if holds(&point) && !is_nearer {
             self.stretch = stretch;
             return Ok(None);
         }
@@ -181,12 +190,15 @@ impl<'a> Search<'a> {
     }
 
     /// Drops the loads that longer runs may tell more of: all but those that are clearly on one side by runs that are
-    /// long enough, and those beyond what the system completes when saturated. `longer` is there already with longer runs.
-    fn keep_what_is_settled(&mut self, longer: Option<(f64, Point)>) {
+    /// long enough, away from `near`, and those beyond what the system completes when saturated. (Near the answer short runs
+    /// can agree with each other and be wrong: of an M/M/1 queue whose p99 is 1.1 times its limit some say 0.7 +/- 0.1.)
+    /// `longer` is there already with longer runs.
+    fn keep_what_is_settled(&mut self, near: f64, longer: Option<(f64, Point)>) {
         let limit = self.saturated_per_s.map_or(f64::INFINITY, |limit| limit.upper());
         self.points.retain(|(load, point)| {
             let is_beyond = *load > limit && point.stability.verdict == Verdict::Unstable;
-            is_clear(point) && (is_beyond || is_long_enough(point))
+            let is_away = *load < near / SMALL_STEP || *load > near * SMALL_STEP;
+            is_clear(point) && is_away && (is_beyond || is_long_enough(point))
         });
         if let Some((load, point)) = longer {
             self.points.retain(|(other, _)| *other != load);
@@ -394,10 +406,26 @@ impl<'a> Search<'a> {
         Ok(self.tightest())
     }
 
-    fn estimated(mut self) -> Result<Found, CapacityError> {
-        let bracket = self.bracketed(self.effort.width / 2.0)?;
+    fn estimated(mut self, low: f64, high: f64) -> Result<Found, CapacityError> {
+        let mut last = (low, high);
+        let mut bracket = self.bracketed(self.effort.width / 2.0)?;
+        for _ in 0..MAX_LOOKS {
+            if bracket.is_some() {
+                break;
+            }
+            last = self.wider(last)?;
+            bracket = self.bracketed(self.effort.width / 2.0)?;
+        }
         let crossing = bracket.and_then(|(low, high)| crossing(&self.points, low, high));
         self.found(bracket, crossing)
+    }
+
+    /// Looks about a bracket that is lost: more replications have moved the crossing out of the range looked at.
+    fn wider(&mut self, (low, high): (f64, f64)) -> Result<(f64, f64), CapacityError> {
+        let wide = (self.axis.rounded(low / SMALL_STEP, 3), self.axis.rounded(high * SMALL_STEP, 3));
+        self.point(wide.0)?;
+        self.point(wide.1)?;
+        Ok(wide)
     }
 
     fn sharpened(&mut self, low: f64, high: f64) -> Result<Sharpened, CapacityError> {
@@ -406,12 +434,7 @@ impl<'a> Search<'a> {
         let (mut sharp, mut target) = (None, width / 2.0);
         for _ in 0..MAX_LOOKS {
             let Some((low, high)) = self.bracketed(width / 2.0)? else {
-                // More replications have moved the crossing out of the range that was looked at.
-                let (low, high) = (last.0 / SMALL_STEP, last.1 * SMALL_STEP);
-                let (low, high) = (self.axis.rounded(low, 3), self.axis.rounded(high, 3));
-                self.point(low)?;
-                self.point(high)?;
-                last = (low, high);
+                last = self.wider(last)?;
                 continue;
             };
             last = (low, high);

@@ -22,6 +22,12 @@ pub(super) fn passes(point: &Point) -> bool {
     point.stability.verdict == Verdict::Stable && point.slo == SloVerdict::Met
 }
 
+/// How near to its limit the worst objective is.
+pub(super) fn worst(point: &Point) -> Option<Estimate> {
+    let margins = objective::margins(&point.scenario.workload.classes, &point.runs);
+    margins.into_iter().map(|margin| margin.ratio).max_by(|a, b| a.mean.total_cmp(&b.mean))
+}
+
 /// Whether the replications there are leave no doubt on which side of its objectives a load is.
 pub(super) fn is_clear(point: &Point) -> bool {
     let margins = objective::margins(&point.scenario.workload.classes, &point.runs);
