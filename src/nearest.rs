@@ -85,6 +85,12 @@ pub fn did_you_mean(names: &[&str]) -> Option<String> {
     Some(format!("did you mean {first}{last}?"))
 }
 
+/// The same for the middle of a message, with a blank behind it; empty without names.
+#[must_use]
+pub fn hint(names: &[&str]) -> String {
+    did_you_mean(names).map_or_else(String::new, |question| question + " ")
+}
+
 fn best(mut found: Vec<(Likeness, &str)>) -> Vec<&str> {
     // Of versions of one name the last first.
     found.sort_by_key(|(like, name)| (*like, name.len(), Reverse(*name)));

@@ -159,6 +159,17 @@ impl fmt::Debug for SimSpan {
     }
 }
 
+/// Every value once, in the order of first appearance.
+pub fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for value in values {
+        if !kept.contains(&value) {
+            kept.push(value);
+        }
+    }
+    kept
+}
+
 /// The first of `names` that is there before; empty ones are nobody's.
 #[must_use]
 pub fn first_repeated(names: &[String]) -> Option<&str> {

@@ -22,6 +22,7 @@ use std::collections::BTreeSet;
 
 use crate::catalog::{ProfileValues, Standing, Weights};
 use crate::experiment::Progress;
+use crate::units::distinct;
 use crate::validate::{Cell, ErrorRow, Family, Figure, MeasurementError, Scored, error_table};
 
 pub use hold_out::{HoldOut, HoldOutError};
@@ -269,7 +270,7 @@ fn fit_weights(
         fitted: scored,
         held_out,
         held_out_cells: held_out_scored.len(),
-        held_out_models: distinct(&held_out_scored, |one| one.cell.serving().model.name.clone()),
+        held_out_models: distinct(held_out_scored.iter().map(|one| one.cell.serving().model.name.clone())),
         held_out_errors,
     })
 }
@@ -322,17 +323,6 @@ fn not_calibrated(standing: Standing, doubts: &[String], loads: usize) -> Vec<St
         }
         Standing::Calibrated | Standing::Measured => Vec::new(),
     }
-}
-
-/// What `cells` have of something, each once and in the order of first appearance.
-fn distinct(cells: &[Scored], of: impl Fn(&Scored) -> String) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for name in cells.iter().map(of) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
 }
 
 /// What the state of the parameters says of the data.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Calibration, Fit, Fitted, Parameter, distinct};
+use super::{Calibration, Fit, Fitted, Parameter};
 use crate::catalog::AllReduce;
+use crate::units::distinct;
 use crate::validate::{ErrorRow, Figure, Load, Scored, error_words};
 
 /// `calibration` as the text of a profile; `command`: how it was asked for.
@@ -61,8 +62,11 @@ fn record(out: &mut String, fit: &Fit, command: &str) {
     let cells = &fit.fitted;
     line(out, "[values.fit]");
     line(out, &format!("command = {}", text(command)));
-    line(out, &format!("data = {}", list(&distinct(cells, |one| one.cell.measurement.name.clone()))));
-    line(out, &format!("models = {}", list(&distinct(cells, |one| one.cell.serving().model.name.clone()))));
+    line(out, &format!("data = {}", list(&distinct(cells.iter().map(|one| &one.cell.measurement.name)))));
+    line(
+        out,
+        &format!("models = {}", list(&distinct(cells.iter().map(|one| &one.cell.serving().model.name)))),
+    );
     if !fit.held_out_models.is_empty() {
         line(out, &format!("held_out_models = {}", list(&fit.held_out_models)));
     }
@@ -117,31 +121,22 @@ fn figure_key(figure: Figure) -> &'static str {
     figure.column().trim_end_matches("_ms").trim_end_matches("_per_s")
 }
 
-fn list(names: &[String]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| text(name)).collect();
+fn list(names: &[impl AsRef<str>]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| text(name.as_ref())).collect();
     format!("[{}]", quoted.join(", "))
 }
 
 fn versions(fit: &Fit) -> String {
-    let mut versions: Vec<&str> = Vec::new();
-    for one in &fit.fitted {
+    let version = |one: &Scored| {
         let engine = &one.cell.serving().engine;
-        let version = engine.asked_version.as_deref().unwrap_or(&engine.version);
-        if !versions.contains(&version) {
-            versions.push(version);
-        }
-    }
-    versions.join(", ")
+        engine.asked_version.clone().unwrap_or_else(|| engine.version.clone())
+    };
+    distinct(fit.fitted.iter().map(version)).join(", ")
 }
 
 fn source(fit: &Fit) -> String {
-    let mut sources: Vec<&str> = Vec::new();
-    for one in &fit.fitted {
-        let source = one.cell.measurement.source.as_str();
-        if !source.is_empty() && !sources.contains(&source) {
-            sources.push(source);
-        }
-    }
+    let sources = fit.fitted.iter().map(|one| one.cell.measurement.source.as_str());
+    let sources = distinct(sources.filter(|source| !source.is_empty()));
     let whose = if sources.is_empty() { String::new() } else { format!(" of {}", sources.join("; ")) };
     format!("end-to-end fit to {} measured loads{whose}", fit.fitted.len())
 }

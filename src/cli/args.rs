@@ -38,11 +38,9 @@ impl Cli {
             Some(Command::List(_) | Command::Show(_)) | None => false,
         }
     }
-}
 
-impl Cli {
     /// Keeps the options as they were given, for the manifest of the files.
-    pub fn note_given(&mut self, given: &[String]) {
+    pub fn note_given(&mut self, given: Vec<String>) {
         let common = match &mut self.command {
             Some(Command::Run(run)) => &mut run.common,
             Some(Command::Sweep(sweep)) => &mut sweep.common,
@@ -52,7 +50,7 @@ impl Cli {
             Some(Command::Plan(plan)) => &mut plan.common,
             _ => return,
         };
-        common.given = given.to_vec();
+        common.given = given;
     }
 }
 

@@ -11,7 +11,7 @@ use crate::experiment::SweepError;
 use crate::experiment::capacity::CapacityError;
 use crate::experiment::plan::PlanError;
 use crate::import::ImportError;
-use crate::nearest::{did_you_mean, nearest};
+use crate::nearest::{self, nearest};
 use crate::report::explain::NothingToExplain;
 use crate::report::files::WriteError;
 use crate::report::rank::RankError;
@@ -127,7 +127,7 @@ impl From<csv::Error> for Failure {
 
 /// `did you mean ...? ` where one of `names` is near to `word`, for the middle of a message.
 pub(super) fn hint<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    did_you_mean(&nearest(word, names)).map_or_else(String::new, |near| near + " ")
+    nearest::hint(&nearest(word, names))
 }
 
 impl Failure {

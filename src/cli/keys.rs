@@ -1,7 +1,7 @@
 //! `knee list keys`, `knee show key NAME`: the reference of the scenario file, from the reader's own tables.
 
 use super::error::Failure;
-use crate::nearest::{did_you_mean, nearest_product};
+use crate::nearest::{hint, nearest_product};
 use crate::report::table::{MAX_WIDTH, wrapped};
 use crate::scenario::forms::FORMS;
 use crate::scenario::keys::{Key, Kind, SYNTHETIC_ENGINE, TOP, Table};
@@ -50,8 +50,7 @@ pub(super) fn reference(only: Option<&str>) -> Result<String, Failure> {
         // Its last part may be enough to know it by.
         let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
         let near = nearest_product(only, names.iter().map(|name| (name.as_str(), last(name))));
-        let hint = did_you_mean(&near).map_or_else(String::new, |near| near + " ");
-        return Err(Failure::NoSuchKey { key: only.to_owned(), hint });
+        return Err(Failure::NoSuchKey { key: only.to_owned(), hint: hint(&near) });
     }
     let mut text = String::new();
     for (name, meaning) in chosen {

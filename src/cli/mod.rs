@@ -51,7 +51,7 @@ pub enum Outcome {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
     let parsed = definition().try_get_matches_from(arguments).and_then(|matches| {
         let mut cli = Cli::from_arg_matches(&matches)?;
-        cli.note_given(&given::given(&definition(), &matches));
+        cli.note_given(given::given(&definition(), &matches));
         Ok(cli)
     });
     let cli = match parsed {

@@ -6,8 +6,7 @@
 
 use std::sync::Arc;
 
-use super::SloVerdict;
-use super::objective::{Margin, margins};
+use super::objective::Margin;
 use super::point::{Point, run_point};
 use super::stability::Verdict;
 use crate::engine::EngineError;
@@ -34,14 +33,10 @@ pub(super) fn first_to_fail(
         }
         let Some((middle, scenario)) = between(&point.scenario, low, high) else { break };
         let tried = run_point(&scenario)?;
-        if holds(&tried) { (low, below) = (middle, tried) } else { (high, point) = (middle, tried) }
+        if tried.holds() { (low, below) = (middle, tried) } else { (high, point) = (middle, tried) }
     }
     Ok(worst(&point)
         .and_then(|worst| if fails_alone(&point) { Some(worst) } else { nearest(&below, &point) }))
-}
-
-fn holds(point: &Point) -> bool {
-    matches!(point.slo, SloVerdict::Met | SloVerdict::Unclear { .. })
 }
 
 /// Whether it is one objective that fails, of a system that keeps up.
@@ -49,27 +44,19 @@ fn fails_alone(point: &Point) -> bool {
     point.stability.verdict != Verdict::Unstable && failing(point).len() == 1
 }
 
-fn all(point: &Point) -> Vec<Margin> {
-    margins(&point.scenario.workload.classes, &point.runs)
-}
-
 fn failing(point: &Point) -> Vec<Margin> {
-    all(point).into_iter().filter(|margin| margin.ratio.mean > 1.0).collect()
+    point.margins().into_iter().filter(|margin| margin.ratio.mean > 1.0).collect()
 }
 
 fn worst(point: &Point) -> Option<String> {
-    if point.stability.verdict == Verdict::Unstable {
-        return None;
-    }
-    let worst = all(point).into_iter().max_by(|a, b| a.ratio.mean.total_cmp(&b.ratio.mean));
-    worst.map(|margin| margin.objective)
+    point.worst().map(|margin| margin.objective)
 }
 
 /// Of the objectives that fail at `point`, the one that is nearest to its limit at the load below.
 fn nearest(below: &Point, point: &Point) -> Option<String> {
     let failing = failing(point);
     let fails = |margin: &Margin| failing.iter().any(|one| one.objective == margin.objective);
-    let candidates = all(below).into_iter().filter(fails);
+    let candidates = below.margins().into_iter().filter(fails);
     let nearest = candidates.max_by(|a, b| a.ratio.mean.total_cmp(&b.ratio.mean));
     nearest.or_else(|| failing.into_iter().next()).map(|margin| margin.objective)
 }

@@ -1,5 +1,6 @@
 //! One scenario, run as often as its plan says.
 
+use super::objective::Margin;
 use super::replicate::{Recorded, replicate};
 use super::saturation::saturate;
 use super::{SloVerdict, Stability, Verdict, objective, stability};
@@ -33,6 +34,29 @@ impl Point {
         let stability = if saw_nothing(&runs) { stability.unseen() } else { stability };
         let slo = objective::judge(&scenario.workload.classes, &runs, stability.verdict);
         Self { coordinates, scenario, runs, stability, slo }
+    }
+
+    /// The margin of every objective: see [`objective::margins`].
+    #[must_use]
+    pub fn margins(&self) -> Vec<Margin> {
+        objective::margins(&self.scenario.workload.classes, &self.runs)
+    }
+
+    /// The objective that is nearest to its limit, or farthest beyond it, by the means of the replications; `None` where
+    /// the backlog grows, because there it is only the run's length.
+    #[must_use]
+    pub fn worst(&self) -> Option<Margin> {
+        if self.stability.verdict == Verdict::Unstable {
+            return None;
+        }
+        self.margins().into_iter().max_by(|a, b| a.ratio.mean.total_cmp(&b.ratio.mean))
+    }
+
+    /// Whether every objective holds by the means of the replications.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.stability.verdict != Verdict::Unstable
+            && matches!(self.slo, SloVerdict::Met | SloVerdict::Unclear { .. })
     }
 
     /// Decides by saturating the system what the runs themselves left undecided.

@@ -7,7 +7,6 @@
 //! fixed-width sequential confidence intervals", Ann. Math. Statist. 36 (1965) 457-462).
 
 use super::estimate::Estimate;
-use super::objective;
 use super::point::Point;
 use super::stability::Verdict;
 use crate::engine::EngineError;
@@ -93,7 +92,7 @@ pub(super) fn relative_half_width(estimate: &Estimate) -> f64 {
 
 /// The number that the decision at `point` hangs on, and what it is called.
 fn number_of(point: &Point) -> (String, Option<Estimate>) {
-    let margins = objective::margins(&point.scenario.workload.classes, &point.runs);
+    let margins = point.margins();
     let binding = margins.into_iter().max_by(|a, b| a.ratio.upper().total_cmp(&b.ratio.upper()));
     if let Some(margin) = binding {
         return (margin.objective, Some(margin.ratio));

@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 use super::names;
 use super::point::{LengthKind, LoadPoint, MeasuredRequest, ServerFacts, TokenLengths};
 use super::{Arrival, Imported};
+use crate::units::distinct;
 use crate::workload::trace::Trace;
 
 /// A file's name and its bytes.
@@ -253,12 +254,7 @@ fn set_toml(imports: &[Imported], curves: &[Curve<'_>], runs: &[Run<'_>]) -> Str
         // Writing to a string cannot fail.
         let _ = writeln!(out, "#   {} ({})", one_line(&import.source), import.format.name());
     }
-    let mut servers: Vec<&ServerFacts> = Vec::new();
-    for server in curves.iter().map(|c| &c.server).chain(runs.iter().map(|r| &r.server)) {
-        if !servers.contains(&server) {
-            servers.push(server);
-        }
-    }
+    let servers = distinct(curves.iter().map(|c| &c.server).chain(runs.iter().map(|r| &r.server)));
     let shared = servers.len() == 1;
     if shared {
         out.push('\n');

@@ -7,6 +7,7 @@ use crate::metrics::RunMode;
 use crate::report::fold;
 use crate::report::format::{self, chosen, count, counted};
 use crate::scenario::{Scenario, Serving};
+use crate::units::distinct;
 use crate::workload::{Arrivals, Distribution, mmpp_rate_per_s};
 
 /// Confidence level of every printed interval, per cent.
@@ -61,17 +62,6 @@ fn synthetic_of(scenarios: &[&Scenario], replicas: &str) -> String {
         _ if replicas == "1" => "synthetic servers that differ".to_owned(),
         _ => format!("synthetic servers, {replicas} replicas"),
     }
-}
-
-/// Every value once, in the order of first appearance.
-fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut kept = Vec::new();
-    for value in values {
-        if !kept.contains(&value) {
-            kept.push(value);
-        }
-    }
-    kept
 }
 
 /// `4` or `2 to 6`.

@@ -6,7 +6,7 @@
 use super::points::{Column, Values, columns, number_names};
 use crate::experiment::{Point, SloVerdict, SweepResult, Verdict};
 use crate::metrics::RunMode;
-use crate::nearest::{did_you_mean, nearest};
+use crate::nearest::{hint, nearest};
 use crate::scenario::{Axis, Scenario};
 
 /// What was asked for.
@@ -105,7 +105,7 @@ pub fn check(ranking: &Ranking, axes: &[Axis], scenario: &Scenario) -> Result<()
 
 fn no_metric(option: &'static str, metric: &str, names: &[String]) -> RankError {
     let near = nearest(metric, names.iter().map(String::as_str));
-    let hint = did_you_mean(&near).map_or(String::new(), |near| near + " ");
+    let hint = hint(&near);
     RankError::NoMetric { option, metric: metric.to_owned(), hint, there_are: names.join(", ") }
 }
 

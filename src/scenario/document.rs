@@ -14,7 +14,7 @@ use super::problem::{Problem, ScenarioErrors, Source};
 use super::{Axis, Scenario, SweepMode, read};
 use crate::catalog::Catalog;
 use crate::disk;
-use crate::nearest::{did_you_mean, nearest_product};
+use crate::nearest::{hint, nearest_product};
 
 /// The scenarios of the repository.
 static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
@@ -199,12 +199,8 @@ pub fn scenario_names() -> Vec<String> {
 
 fn not_found(name_or_path: &str, stem: &str) -> Problem {
     let names = scenario_names();
-    let mut help = String::new();
     let stem = Path::new(stem).file_name().unwrap_or_default().to_string_lossy();
     let near = nearest_product(&stem, names.iter().map(|name| (name.as_str(), String::new())));
-    if let Some(near) = did_you_mean(&near) {
-        help = near + " ";
-    }
-    help.push_str(&format!("there are: {}; or give the path of a file", list(&names)));
+    let help = hint(&near) + &format!("there are: {}; or give the path of a file", list(&names));
     Problem::new(None, format!("no scenario `{name_or_path}`")).help(help)
 }

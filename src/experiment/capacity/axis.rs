@@ -100,11 +100,11 @@ impl LoadAxis {
     ) -> Result<Scenario, CapacityError> {
         // The search chose so many users, so it sees to it that each sends more than the first request.
         let needed = REQUESTS_A_USER * load as u64;
+        let mut changes = vec![Override::point(&self.key, &self.value(load))];
         if self.requests.is_some_and(|requests| requests < needed) {
-            let more = document.with_overrides(&[Override::new("run.requests", &needed.to_string())])?;
-            return scenario_with(&more, catalog, &self.key, &self.value(load));
+            changes.push(Override::new("run.requests", &needed.to_string()));
         }
-        scenario_with(document, catalog, &self.key, &self.value(load))
+        Ok(document.with_overrides(&changes)?.scenario(catalog)?)
     }
 }
 

@@ -6,7 +6,7 @@ use super::side::is_clear;
 use super::{CapacityError, LoadAxis};
 use crate::catalog::Catalog;
 use crate::engine::Server;
-use crate::experiment::objective::{self, Margin};
+use crate::experiment::objective::Margin;
 use crate::experiment::point::{Point, run_point};
 use crate::experiment::sweep::Progress;
 use crate::experiment::{Estimate, Verdict};
@@ -51,7 +51,7 @@ pub(super) fn levers(
     failing: &Point,
     progress: &dyn Progress,
 ) -> Result<Vec<Lever>, CapacityError> {
-    let before = worst(failing);
+    let before = failing.worst().map(|margin| margin.ratio);
     let changes = changes(&failing.scenario);
     progress.total(changes.len() as u64);
     changes
@@ -88,7 +88,7 @@ fn tried(
         // Nothing to compare with: as many replications then.
         point = point.extended(failing.scenario.run.replications)?;
     }
-    let margins = if before.is_some() { changed(failing, &point) } else { own(&point) };
+    let margins = if before.is_some() { changed(failing, &point) } else { point.margins() };
     let worst_by =
         |of: fn(&Estimate) -> f64| margins.iter().max_by(|a, b| of(&a.ratio).total_cmp(&of(&b.ratio)));
     let is_stable = point.stability.verdict == Verdict::Stable;
@@ -104,10 +104,6 @@ fn tried(
     let after = after.filter(|_| point.stability.verdict != Verdict::Unstable);
     let passes = holds && unclear.is_none();
     Ok(LeverOutcome::Tried { passes, unclear, before, after, gpus: point.scenario.gpus })
-}
-
-fn own(point: &Point) -> Vec<Margin> {
-    objective::margins(&point.scenario.workload.classes, &point.runs)
 }
 
 /// The margins of the failing load with a change whose few replications are `with`. They see the same users as the first
@@ -136,14 +132,6 @@ fn moved(all: &[f64], after: &[f64]) -> Option<Estimate> {
     let (base, spread) = (Estimate::of(all)?, Estimate::of(&residuals)?.half_width?);
     let half_width = base.half_width.map(|half| libm::hypot(spread * base.mean, change * half));
     Some(Estimate { mean: base.mean * change, half_width })
-}
-
-/// Worst value over limit; `None` where the backlog grows, because there it is only the run's length.
-fn worst(point: &Point) -> Option<Estimate> {
-    if point.stability.verdict == Verdict::Unstable {
-        return None;
-    }
-    own(point).into_iter().map(|margin| margin.ratio).max_by(|a, b| a.mean.total_cmp(&b.mean))
 }
 
 /// The single changes that people reach for first.

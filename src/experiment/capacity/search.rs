@@ -16,7 +16,7 @@
 //! on one side stay as they are.
 
 use super::crossing::{Crossing, crossing};
-use super::side::{holds, is_clear, is_long_enough, passes, worst};
+use super::side::{is_clear, is_long_enough, passes};
 use super::{CapacityError, LoadAxis};
 use crate::experiment::Estimate;
 use crate::experiment::objective::refused_at_any_load;
@@ -175,13 +175,14 @@ impl<'a> Search<'a> {
         };
         let at_held = self.point(held)?;
         let are_short = at_held.runs.iter().all(|run| run.all.completed < SHORT);
-        let shorter = worst(at_held);
+        let shorter = at_held.worst();
         let stretch = self.stretch;
         self.stretch = (stretch * if are_short { LONG } else { STRETCH }).min(MAX_STRETCH);
         let point = self.simulated(held, self.replications.min(FEW))?;
-        let is_nearer =
-            shorter.zip(worst(&point)).is_some_and(|(shorter, longer)| longer.mean > shorter.upper());
-        if holds(&point) && !is_nearer {
+        let is_nearer = shorter
+            .zip(point.worst())
+            .is_some_and(|(shorter, longer)| longer.ratio.mean > shorter.ratio.upper());
+        if point.holds() && !is_nearer {
             self.stretch = stretch;
             return Ok(None);
         }
@@ -317,7 +318,7 @@ impl<'a> Search<'a> {
         if refused_at_any_load(&first.scenario.workload.classes, &first.runs).is_some() {
             return Ok(None);
         }
-        let upward = holds(first);
+        let upward = first.holds();
         for _ in 0..MAX_STEPS {
             let next = if upward { (load * step).min(ceiling) } else { load / step };
             let next = self.axis.rounded(next, digits);
@@ -328,7 +329,7 @@ impl<'a> Search<'a> {
                 step = (step * step).min(largest);
                 continue;
             }
-            if holds(self.point(next)?) != upward {
+            if self.point(next)?.holds() != upward {
                 return Ok(Some(if upward { (load, next) } else { (next, load) }));
             }
             load = next;
@@ -373,7 +374,7 @@ impl<'a> Search<'a> {
     /// The nearest neighbours of which the lower holds and the higher does not; where noise makes
     /// several, the lowest.
     fn tightest(&self) -> Option<(f64, f64)> {
-        let failing = self.points.iter().position(|(_, point)| !holds(point))?;
+        let failing = self.points.iter().position(|(_, point)| !point.holds())?;
         let below = failing.checked_sub(1)?;
         Some((self.points[below].0, self.points[failing].0))
     }
@@ -541,7 +542,7 @@ impl<'a> Search<'a> {
         let guaranteed = self.guaranteed();
         let first_failing = match bracket {
             Some((_, high)) => Some(high),
-            None => self.points.iter().find(|(_, point)| !holds(point)).map(|(load, _)| *load),
+            None => self.points.iter().find(|(_, point)| !point.holds()).map(|(load, _)| *load),
         };
         let gap = guaranteed.zip(first_failing).map(|(held, failing)| failing / held - 1.0);
         if gap.is_some_and(|gap| gap > self.effort.width * 1.001) && !self.axis.whole {

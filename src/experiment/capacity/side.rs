@@ -3,7 +3,7 @@
 use crate::experiment::point::Point;
 use crate::experiment::precision::thin_tails;
 use crate::experiment::stability::{self, Verdict};
-use crate::experiment::{Estimate, SloVerdict, objective};
+use crate::experiment::{Estimate, SloVerdict};
 
 /// How many times as wide as the 95 % interval it must be to lie clearly on one side: with five replications
 /// that is an interval of 99.5 %.
@@ -11,26 +11,14 @@ const CLEARLY: f64 = 2.0;
 /// Correlation of batches of an eighth of a run's second half beyond which it is lengthened.
 const LONG_ENOUGH: f64 = 0.3;
 
-/// Whether a load holds, judged by the means of its replications.
-pub(super) fn holds(point: &Point) -> bool {
-    point.stability.verdict != Verdict::Unstable
-        && matches!(point.slo, SloVerdict::Met | SloVerdict::Unclear { .. })
-}
-
 /// Whether a load holds with its confidence bound, in a steady state that was shown.
 pub(super) fn passes(point: &Point) -> bool {
     point.stability.verdict == Verdict::Stable && point.slo == SloVerdict::Met
 }
 
-/// How near to its limit the worst objective is.
-pub(super) fn worst(point: &Point) -> Option<Estimate> {
-    let margins = objective::margins(&point.scenario.workload.classes, &point.runs);
-    margins.into_iter().map(|margin| margin.ratio).max_by(|a, b| a.mean.total_cmp(&b.mean))
-}
-
 /// Whether the replications there are leave no doubt on which side of its objectives a load is.
 pub(super) fn is_clear(point: &Point) -> bool {
-    let margins = objective::margins(&point.scenario.workload.classes, &point.runs);
+    let margins = point.margins();
     let reach = |ratio: &Estimate| CLEARLY * ratio.half_width.unwrap_or(f64::INFINITY);
     let fails = margins.iter().any(|margin| margin.ratio.mean - reach(&margin.ratio) > 1.0);
     let holds = margins.iter().all(|margin| margin.ratio.mean + reach(&margin.ratio) < 1.0);

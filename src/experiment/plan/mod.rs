@@ -23,6 +23,7 @@ use crate::catalog::{Catalog, CatalogError, Dtype, Standing};
 use crate::engine::EngineError;
 use crate::metrics::latency_of;
 use crate::scenario::{Document, Override, Scenario, ScenarioErrors};
+use crate::units::distinct;
 use crate::workload::Metric;
 
 pub use candidates::{Candidate, Misfit, PlanPrice};
@@ -279,13 +280,8 @@ impl Basis {
             changes.push(("deployment.router".to_owned(), "\"least_outstanding\"".to_owned()));
         }
         let own_model = document.text_at("model.name").unwrap_or(USUAL_MODEL).to_owned();
-        let mut models: Vec<String> = Vec::new();
-        let asked = if request.models.is_empty() { vec![own_model] } else { request.models.clone() };
-        for model in asked {
-            if !models.contains(&model) {
-                models.push(model);
-            }
-        }
+        let models =
+            distinct(if request.models.is_empty() { vec![own_model] } else { request.models.clone() });
         let gpu_is_implied = document.text_at("hardware.gpu").is_none();
         let profile_gpu = match document.text_at("hardware.profile") {
             Some(name) => catalog.gpu_of_profile(name, document.folder_of("hardware.profile"))?,

@@ -3,8 +3,8 @@
 use super::frame::Mark;
 use super::frame::palette::{BLUE, INK, PURPLE, VERMILLION};
 use super::{Frame, Line, Picture, Scale, subtitle, title};
+use crate::experiment::Point;
 use crate::experiment::capacity::Capacity;
-use crate::experiment::{Point, objective};
 use crate::report::{fold, format, reading};
 
 /// The chart; `None` where fewer than two loads have a value.
@@ -57,6 +57,6 @@ fn worst(point: &Point) -> Option<f64> {
     if !fold::shows_latency(point) {
         return None;
     }
-    let margins = objective::margins(&point.scenario.workload.classes, &point.runs);
+    let margins = point.margins();
     margins.iter().map(|margin| margin.ratio.mean).reduce(f64::max).filter(|ratio| *ratio > 0.0)
 }

@@ -7,6 +7,7 @@ use super::{Frame, LABEL_SIZE, Line, Picture, Scale, look, title};
 use crate::experiment::plan::{Plan, Row};
 use crate::report::format::number;
 use crate::report::plan::configuration;
+use crate::units::distinct;
 
 /// One colour a model; beyond these they repeat.
 const COLOURS: [(u8, u8, u8); 4] = [BLUE, VERMILLION, GREEN, PURPLE];
@@ -39,12 +40,7 @@ pub fn cost(plan: &Plan) -> Option<Picture> {
     }
     title(&mut picture, &finding, &subtitle);
     frame.axes(&mut picture, "median time to the last token, s", "dollars per hour");
-    let mut models: Vec<&str> = Vec::new();
-    for (row, ..) in &spots {
-        if !models.contains(&row.candidate.model.as_str()) {
-            models.push(&row.candidate.model);
-        }
-    }
+    let models = distinct(spots.iter().map(|(row, ..)| row.candidate.model.as_str()));
     let mut names_at = (frame.left + 20.0, frame.top - 24.0);
     let mut places = Places::default();
     let mut cheapest_of = Vec::new();

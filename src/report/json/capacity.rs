@@ -6,7 +6,6 @@ use super::curve::Interval;
 use super::{SCHEMA_VERSION, Subject, pretty, subject};
 use crate::experiment::Point;
 use crate::experiment::capacity::{Aim, Capacity, LeverOutcome, Tuning};
-use crate::experiment::objective;
 use crate::report::{fold, reading};
 
 #[derive(Serialize)]
@@ -143,11 +142,7 @@ fn lever(lever: &crate::experiment::capacity::Lever) -> LeverBody {
 
 /// Margins of a point that is not stable are withheld: they are only the length of the run.
 fn looked(load: f64, point: &Point) -> Looked {
-    let margins = if fold::shows_latency(point) {
-        objective::margins(&point.scenario.workload.classes, &point.runs)
-    } else {
-        Vec::new()
-    };
+    let margins = if fold::shows_latency(point) { point.margins() } else { Vec::new() };
     Looked {
         load,
         replications: point.runs.len(),

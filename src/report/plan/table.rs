@@ -6,6 +6,7 @@ use super::{View, words};
 use crate::experiment::plan::{Candidate, Economics, Misfit, Outcome, Plan, Row, Unmet};
 use crate::report::format::{ABSENT, count, counted, number};
 use crate::report::table::{Columns, Look, MAX_WIDTH, Tone, labelled, wrapped};
+use crate::units::distinct;
 
 /// The plan as text.
 #[must_use]
@@ -16,13 +17,7 @@ pub fn table(plan: &Plan, look: Look) -> String {
         lines.extend(look.paint_all(Tone::Strong, wrapped(&text, MAX_WIDTH)));
     }
     lines.extend(labelled("demand", &words::demand(plan)));
-    let mut models: Vec<&str> = Vec::new();
-    for row in &plan.rows {
-        if !models.contains(&row.candidate.model.as_str()) {
-            models.push(&row.candidate.model);
-        }
-    }
-    for model in models {
+    for model in distinct(plan.rows.iter().map(|row| row.candidate.model.as_str())) {
         let rows: Vec<&Row> = plan.rows.iter().filter(|row| row.candidate.model == model).collect();
         lines.push(String::new());
         let engines = words::engines(&rows);

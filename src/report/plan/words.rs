@@ -7,6 +7,7 @@ use crate::experiment::plan::{
 };
 use crate::report::format::{chosen, counted, number, percent};
 use crate::report::{money, provenance, reading};
+use crate::units::distinct;
 
 /// `h100-sxm x2 fp8 max_num_seqs=256`.
 pub(crate) fn configuration(row: &Row) -> String {
@@ -44,14 +45,8 @@ pub(super) fn standing(row: &Row) -> &'static str {
 
 /// The engines of a table with their versions: `vllm 0.23`.
 pub(super) fn engines(rows: &[&Row]) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for serving in rows.iter().filter_map(|row| row.scenario.serving.as_ref()) {
-        let name = provenance::engine_version(serving);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names.join(", ")
+    let servings = rows.iter().filter_map(|row| row.scenario.serving.as_ref());
+    distinct(servings.map(|serving| provenance::engine_version(serving))).join(", ")
 }
 
 /// What the table cannot say of the profiles behind its best fleets: that fitted and estimated step times are ranked

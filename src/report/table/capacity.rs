@@ -2,7 +2,7 @@
 
 use super::{Columns, Look, MAX_WIDTH, Tone, headline, labelled, wrapped};
 use crate::experiment::capacity::{Aim, Capacity, Lever, LeverOutcome, Setting, Tuning};
-use crate::experiment::{Estimate, Point, SloVerdict, Verdict, objective};
+use crate::experiment::{Estimate, Point, SloVerdict, Verdict};
 use crate::report::format::{self, ABSENT, chosen, interval, number};
 use crate::report::{fold, provenance, reading};
 
@@ -77,7 +77,7 @@ fn worst(point: &Point) -> String {
     if !fold::shows_latency(point) {
         return ABSENT.to_owned();
     }
-    let margins = objective::margins(&point.scenario.workload.classes, &point.runs);
+    let margins = point.margins();
     let worst = margins.iter().max_by(|a, b| a.ratio.upper().total_cmp(&b.ratio.upper()));
     worst.map_or(ABSENT.to_owned(), |margin| interval(&margin.ratio))
 }

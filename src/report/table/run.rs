@@ -2,7 +2,7 @@
 
 use super::{Columns, Look, MAX_WIDTH, Tone, headline, labelled, wrapped};
 use crate::engine::Server;
-use crate::experiment::{Estimate, Point, SloVerdict, Verdict, objective};
+use crate::experiment::{Estimate, Point, SloVerdict, Verdict};
 use crate::metrics::Latency;
 use crate::report::fold::{self, Part};
 use crate::report::format::{self, ABSENT, count, counted, interval, number, percent};
@@ -293,7 +293,7 @@ fn objectives(point: &Point) -> Option<String> {
         SloVerdict::Met => Some("met, with confidence".to_owned()),
         SloVerdict::Missed { binding } => Some(format!("missed: {binding}")),
         SloVerdict::Unclear { binding } => {
-            let margins = objective::margins(&point.scenario.workload.classes, &point.runs);
+            let margins = point.margins();
             let bound =
                 margins.iter().any(|margin| margin.objective == *binding && margin.ratio.upper() > 1.0);
             let why = if bound { " passes, its confidence bound does not" } else { "" };

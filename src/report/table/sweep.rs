@@ -6,6 +6,7 @@ use crate::experiment::{CurveReading, Estimate, Point, SloVerdict, SweepResult, 
 use crate::report::format::{self, ABSENT, chosen, interval};
 use crate::report::rank::Ranked;
 use crate::report::{grid, money, provenance, reading};
+use crate::units::distinct;
 
 /// The whole answer of a sweep.
 #[must_use]
@@ -87,13 +88,8 @@ fn notes(result: &SweepResult, look: Look) -> Vec<String> {
         lines.extend(labelled("refused", &text));
     }
     if reading::curve(result).is_none() {
-        let mut prices: Vec<String> = Vec::new();
-        for price in result.points.iter().filter_map(|point| money::price(&point.scenario)) {
-            let words = price.in_words(look.today);
-            if !prices.contains(&words) {
-                prices.push(words);
-            }
-        }
+        let prices = result.points.iter().filter_map(|point| money::price(&point.scenario));
+        let prices = distinct(prices.map(|price| price.in_words(look.today)));
         if !prices.is_empty() {
             lines.extend(labelled("price", &prices.join("; ")));
         }

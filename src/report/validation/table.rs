@@ -3,6 +3,7 @@
 use super::SetErrors;
 use crate::report::table::{Columns, Look, MAX_WIDTH, Tone, labelled, wrapped};
 use crate::scenario::Serving;
+use crate::units::distinct;
 use crate::validate::{Regime, Scored, error_table};
 
 /// What `knee validate` prints.
@@ -29,15 +30,7 @@ pub fn table(sets: &[SetErrors], look: Look) -> String {
 
 /// What a set's loads were simulated with: its models, GPUs and profiles, each once.
 fn simulated(scored: &[Scored]) -> String {
-    let each = |of: fn(&Serving) -> &str| {
-        let mut names: Vec<&str> = Vec::new();
-        for name in scored.iter().map(|one| of(one.cell.serving())) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
-    };
+    let each = |of: fn(&Serving) -> &str| distinct(scored.iter().map(|one| of(one.cell.serving())));
     let profiles = each(|serving| &serving.profile.name);
     format!(
         "{} on {}, profile{} {}",

@@ -14,6 +14,7 @@ use crate::scenario::measurements::{MeasuredData, MeasuredPoint, Measurement};
 use crate::scenario::node::{Entry, Node, Value};
 use crate::scenario::problem::{Problem, ScenarioErrors};
 use crate::scenario::reader::{Reader, Section};
+use crate::units::distinct;
 
 /// The tables that an entry may repeat.
 const REPEATED: [&str; 4] = [root::MODEL.name, root::HARDWARE.name, root::ENGINE.name, root::DEPLOYMENT.name];
@@ -55,13 +56,7 @@ pub(in crate::scenario) fn measurements(
         return Ok((all, warnings));
     }
     // What the set shares is read once for every entry, and is wrong once.
-    let mut problems: Vec<Problem> = Vec::new();
-    for problem in reader.problems {
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
-    }
-    Err(ScenarioErrors::new(problems, &document.sources))
+    Err(ScenarioErrors::new(distinct(reader.problems), &document.sources))
 }
 
 fn entry_nodes(root: &Node) -> &[Node] {
