@@ -210,10 +210,12 @@ const EXPERT_CORRELATION: f64 = 0.1;
 /// What is left of the compute of experts' kernels end to end, where rows are gathered, quantised and unevenly spread: fits
 /// found 0.37 to 0.7 of the tables.
 const EXPERTS_END_TO_END: f64 = 0.45;
-/// Fused kernels of experts where a GPU has no table of them: compute over that of dense matrices, rows and columns at
-/// which they reach half of it. Means of the tables of A100, H100, H200, B200 and L40S.
+/// Fused kernels of experts where a GPU has no table of them: compute over that of dense matrices, and rows and columns at
+/// which they reach half of it. Means of the tables of A100, H100, H200, B200 and L40S. Rows are a share of those that take
+/// as long to multiply as the weights to read: narrow weights, and chips that multiply slowly, need few (0.05 to 1.5, most
+/// 0.15 to 0.45).
 const EXPERTS_OVER_DENSE: f64 = 0.65;
-const EXPERT_HALF_TOKENS: f64 = 30.0;
+const EXPERT_HALF_TOKENS_OVER_RIDGE: f64 = 0.3;
 const EXPERT_HALF_WIDTH: f64 = 280.0;
 /// The same of TensorRT-LLM, whose kernels of experts have no tables here and lose little in narrow slices: the fit to
 /// Qwen3-235B on H100 has 0.72 of its dense matrices, that to DeepSeek-V3 on H200 0.36.
@@ -298,10 +300,13 @@ impl Hardware {
             return ExpertKernels { weight_dtype: dtype, compute, half_tokens: 0.0, half_width: 0.0, memory };
         }
         let table = self.kernels.experts.iter().find(|one| one.weight_dtype == dtype).copied();
+        let flops = self.compute_flops(dtype) * compute * EXPERTS_OVER_DENSE;
+        let ridge =
+            dtype.bits_per_weight() / 8.0 * flops / (2.0 * memory * self.memory_bandwidth_bytes_per_s);
         let kernels = table.unwrap_or(ExpertKernels {
             weight_dtype: dtype,
             compute: compute * EXPERTS_OVER_DENSE,
-            half_tokens: EXPERT_HALF_TOKENS,
+            half_tokens: EXPERT_HALF_TOKENS_OVER_RIDGE * ridge,
             half_width: EXPERT_HALF_WIDTH,
             memory,
         });
