@@ -331,6 +331,8 @@ fn parameters_and_kv_of_well_known_models() {
         ("qwen3-30b-a3b", 30.53, 3.35, 98_304),
         ("mixtral-8x7b", 46.70, 12.88, 131_072),
         ("gpt-oss-120b", 116.83, 5.71, 73_728),
+        ("llama-4-scout", 107.77, 17.17, 196_608),
+        ("llama-4-maverick", 400.71, 17.17, 196_608),
         ("deepseek-v3", 671.0, 37.5, 70_272),
         ("kimi-k2", 1026.4, 32.7, 70_272),
         // Hybrids: only full-attention layers keep KV (2 x layers x KV heads x head size x 2 bytes).

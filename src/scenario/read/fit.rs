@@ -228,6 +228,8 @@ fn does_not_fit(
     let parallel = ways.tensor_parallel_size.filter(|_| inputs.data_parallel.is_none());
     let parallel = parallel.filter(|tp| indivisible_heads(model, *tp).is_none());
     let would_fit: Vec<String> = [
+        ways.max_num_seqs.map(|count| format!("max_num_seqs = {count}")),
+        ways.gpu_memory_utilization.map(|share| format!("gpu_memory_utilization = {share}")),
         parallel.map(|tp| format!("tensor_parallel_size = {tp}")),
         ways.weight_dtype.map(|dtype| format!("weight_dtype = \"{}\"", dtype.name())),
         ways.hardware.map(|gpu| format!("gpu = \"{gpu}\"")),
