@@ -15,6 +15,8 @@ use crate::validate::{Cell, Family, Figure, Figures, Load, MeasurementError, Sco
 /// Parameters that are always tried, besides one of compute; the kernel values of the others are better founded than what
 /// end-to-end data say of them.
 const ALWAYS: [Parameter; 3] = [Parameter::OverheadPerLayer, Parameter::PerSequence, Parameter::FrontEnd];
+/// Not tried where everything is sent at once: steps are full, and first tokens many seconds late.
+const HIDDEN_BY_FULL_STEPS: [Parameter; 2] = [Parameter::OverheadPerLayer, Parameter::FrontEnd];
 /// Shares of the kernels' compute from which the search starts; the best end is taken.
 const COMPUTE_STARTS: [f64; 2] = [1.0, 0.75];
 /// One more start, as multiples, where prefill launches are fitted: long steps hide them, and hardly a slope leads up to
@@ -30,6 +32,9 @@ const LONG_LAUNCH: [(Parameter, f64); 5] = [
 /// And one where the rows that matrices need are fitted: the kernels of the table may not be the engine's, and few
 /// rows at the table's rate look like slow memory, in which a search gets stuck.
 const FEW_ROWS: [(Parameter, f64); 1] = [(Parameter::HalfTokens, 0.05)];
+/// And one where GPUs are joined by PCIe and all-reduces are fitted: how fast those are depends on the board between them
+/// and on the engine's kernels, and from several times too slow a search does not come back.
+const FAST_LINK: [(Parameter, f64); 1] = [(Parameter::AllReduceBus, 4.0)];
 /// Share of compute lost under load where a fit is to find it: an H100 went from 0.71 cold to 0.63.
 const THROTTLE_PRIOR: f64 = 0.11;
 /// A parameter whose standard error is larger than this share of it, or of its prior, is not identified.
@@ -64,6 +69,7 @@ pub(super) fn fit(
         .into_iter()
         .filter(|p| ALWAYS.contains(p) || *p == compute || also.contains(p) || is_told_by_sizes(*p, cells))
         .filter(|p| !p.is_of_experts() || has_experts(cells))
+        .filter(|p| !HIDDEN_BY_FULL_STEPS.contains(p) || !cells.iter().all(is_all_at_once))
         .collect();
     let mut parameters: Vec<Fitted> = Vec::new();
     let first: Vec<f64> = tried.iter().map(|p| libm::log(p.start(&prior))).collect();
@@ -78,6 +84,9 @@ pub(super) fn fit(
     }
     if tried.contains(&Parameter::HalfTokens) {
         starts.push(moved(&FEW_ROWS));
+    }
+    if tried.contains(&Parameter::AllReduceBus) && cells[0].serving().hardware.link_domain == 1 {
+        starts.push(moved(&FAST_LINK));
     }
     loop {
         let now = tried.clone();
@@ -144,6 +153,10 @@ fn kernel_values(cell: &Cell) -> ProfileValues {
     serving.hardware.kernel_values(&serving.engine.engine, weights)
 }
 
+fn is_all_at_once(cell: &Cell) -> bool {
+    matches!(cell.load, Load::AllAtOnce)
+}
+
 /// What all-reduces cost is told apart from the step overhead only by several sizes, one of them above 1.
 fn is_told_by_sizes(parameter: Parameter, cells: &[Cell]) -> bool {
     if !matches!(parameter, Parameter::AllReduceStartup | Parameter::AllReduceBus) {
@@ -160,9 +173,17 @@ fn has_experts(cells: &[Cell]) -> bool {
 }
 
 /// How little a parameter is known: its standard error as a share of the larger of value and prior. (One that is known
-/// to be far below its prior must not return to it.)
+/// to be far below its prior must not return to it.) What a sequence costs must also be known to be above its prior if
+/// it is: a large cost that long steps hide would be most of a smaller model's.
 fn doubt(one: &Fitted) -> f64 {
-    one.standard_error.map_or(f64::INFINITY, |error| error / one.value.max(one.prior))
+    let Some(error) = one.standard_error else { return f64::INFINITY };
+    let of_value = error / one.value.max(one.prior);
+    let above = one.value - one.prior;
+    if one.parameter == Parameter::PerSequence && above > 0.0 {
+        of_value.max(error / above)
+    } else {
+        of_value
+    }
 }
 
 /// `found` as it is stated: errors as wide as so few data leave them, and what may be next to nothing called so.
@@ -385,6 +406,11 @@ mod tests {
             status: Status::Fitted,
         };
         assert!(most_doubtful(&[one(5.0, 5.0)]).is_none());
+        assert!(most_doubtful(&[one(67.0, 30.0)]).is_none());
+        let of_sequences =
+            |value| Fitted { parameter: Parameter::PerSequence, prior: 12.0, ..one(value, 30.0) };
+        assert!(most_doubtful(&[of_sequences(67.0)]).is_some());
+        assert!(most_doubtful(&[of_sequences(80.0)]).is_none());
         let clusters: Vec<usize> = (0..1000).collect();
         let found = stated(vec![one(5.0, 5.0), one(50.0, 5.0)], &clusters);
         assert_eq!(

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! `KNEE_DATA` is a folder with `points/concurrency_curves.csv`, the curves that NVIDIA AIConfigurator ships, and
-//! `points/measured.csv`, which has the offline throughputs that NVIDIA publishes.
+//! `points/measured.csv`, which has offline throughputs that NVIDIA publishes, and runs of GPUStack's lab.
 //! `KNEE_SERVER`: only servers whose name contains this; `KNEE_SPLIT`: only splits whose name does;
 //! `KNEE_SETS`: a folder into which the measurement sets are written, one for each server and split, so that
 //! `knee calibrate` runs the same fit, and the profiles that it would write; `KNEE_LOADS`: every
@@ -14,7 +14,7 @@
 //! is known.
 
 mod curves;
-mod offline;
+mod measured;
 mod servers;
 
 use std::collections::BTreeMap;
@@ -98,6 +98,9 @@ impl Split {
         if server.ranks && !matches!(self, Self::Shipped | Self::Kernels) {
             return None;
         }
+        if server.models.is_empty() {
+            return matches!(self, Self::Shipped | Self::Kernels | Self::All).then(Vec::new);
+        }
         let seed = if let Self::Half(seed) = self { seed } else { 1 };
         let least_gpus = loads.iter().map(|load| load.gpus).min()?;
         let longest = loads.iter().map(|load| load.input).max()?;
@@ -167,14 +170,18 @@ fn words(errors: &[ErrorRow]) -> [String; 2] {
 
 fn row(server: &Server, split: Split, roles: &[Role], fitted: &[ErrorRow], held_out: &[ErrorRow]) -> String {
     let count = |role: Role| roles.iter().filter(|one| **one == role).count();
+    // Without curves, the single rows.
+    let single = server.measured.filter(|_| roles.is_empty()).map_or(0, |measured| measured.loads);
+    let is_fitted = !matches!(split, Split::Shipped | Split::Kernels);
+    let of_fit = if is_fitted { count(Role::Fitted) + single } else { 0 };
     // Of three halves about every load is held out once.
-    let out = if count(Role::HeldOut) == 0 { roles.len() } else { count(Role::HeldOut) };
+    let out = if count(Role::HeldOut) == 0 { roles.len() + single } else { count(Role::HeldOut) };
     let ([ttft_in, tpot_in], [ttft_out, tpot_out]) = (words(fitted), words(held_out));
     format!(
         "| {} | {} | {}, {} | {ttft_in} | {ttft_out} | {tpot_in} | {tpot_out} |",
         server.name,
         split.name(server),
-        count(Role::Fitted),
+        of_fit,
         out
     )
 }
@@ -188,13 +195,21 @@ fn print_loads(title: &str, scored: &[Scored]) {
         let error = |figure| one.error_percent(figure).unwrap_or(f64::NAN);
         let measured = |figure| one.cell.measured.get(figure).unwrap_or(f64::NAN);
         println!(
-            "    {title} {}: TTFT {:.0} ms {:+.1} %, TPOT {:.2} ms {:+.1} %",
+            "    {title} {}: TTFT {:.0} ms {:+.1} %, TPOT {:.2} ms {:+.1} %, {:.2} req/s {:+.1} %",
             one.cell.name(),
             measured(Figure::TtftMean),
             error(Figure::TtftMean),
             measured(Figure::TpotMean),
-            error(Figure::TpotMean)
+            error(Figure::TpotMean),
+            measured(Figure::RequestThroughput),
+            error(Figure::RequestThroughput)
         );
+    }
+}
+
+fn print_throughput(part: &str, errors: &[ErrorRow]) {
+    if let Some(row) = errors.iter().find(|row| row.figure == Figure::RequestThroughput) {
+        println!("    throughput {part}: {} loads, median {:.1} %", row.cells, row.median_percent);
     }
 }
 
@@ -216,7 +231,9 @@ fn run(server: &Server, split: Split, roles: &[Role], text: &str, file: Option<&
             .map(|cell| Scored { cell: cell.clone(), simulated: simulated(cell), regime: None })
             .collect();
         print_loads("scored", &scored);
-        return row(server, split, roles, &[], &error_table(&scored));
+        let errors = error_table(&scored);
+        print_throughput("scored", &errors);
+        return row(server, split, roles, &[], &errors);
     }
     let asked = std::env::var("KNEE_FIT").ok();
     let also: Vec<Parameter> = asked.as_ref().map_or_else(
@@ -244,15 +261,22 @@ fn run(server: &Server, split: Split, roles: &[Role], text: &str, file: Option<&
         }
     }
     print_loads("fitted", &fit.fitted);
-    for (part, errors) in [("fitted", &fit.errors), ("held out", &fit.held_out_errors)] {
-        if let Some(row) = errors.iter().find(|row| row.figure == Figure::RequestThroughput) {
-            println!(
-                "    offline throughput {part}: {} loads, median {:.1} %",
-                row.cells, row.median_percent
-            );
-        }
-    }
+    print_throughput("fitted", &fit.errors);
+    print_throughput("held out", &fit.held_out_errors);
     row(server, split, roles, &fit.errors, &fit.held_out_errors)
+}
+
+/// The measurement set of a server's curves and of its rows of `points/measured.csv`.
+fn whole_set(server: &Server, split: Split, loads: &[Load], roles: &[Role], curves: &Path) -> String {
+    let text = set(server, loads, roles);
+    let Some(measured) = server.measured else { return text };
+    let is_held_out = |place: usize| match split {
+        Split::All => false,
+        Split::Half(_) => place % 2 == 1,
+        _ => true,
+    };
+    let file = curves.with_file_name("measured.csv");
+    text + &measured::entries(measured, server.weights(), is_held_out, &file)
 }
 
 fn data() -> Option<PathBuf> {
@@ -279,15 +303,7 @@ fn table_of_hold_outs() {
         let loads = loads(server, &file);
         for split in Split::ALL.into_iter().filter(|split| asked("KNEE_SPLIT", &split.name(server))) {
             let Some(roles) = split.roles(server, &loads) else { continue };
-            let mut text = set(server, &loads, &roles);
-            if let Some(gpu) = server.offline {
-                let is_held_out = |place: usize| match split {
-                    Split::All => false,
-                    Split::Half(_) => place % 2 == 1,
-                    _ => true,
-                };
-                text += &offline::entries(gpu, is_held_out, &file.with_file_name("measured.csv"));
-            }
+            let text = whole_set(server, split, &loads, &roles, &file);
             let path = sets.as_ref().map(|folder| {
                 fs::create_dir_all(folder).expect("a folder for the sets");
                 let words = format!("{} {}", server.name, split.name(server)).replace(',', "");
@@ -309,10 +325,15 @@ fn every_server_has_the_loads_that_are_documented() {
     for server in SERVERS {
         let loads = loads(server, &file);
         assert_eq!(loads.len(), server.loads, "{}", server.name);
+        if let Some(measured) = server.measured {
+            let rows = measured::rows(measured, &file.with_file_name("measured.csv"));
+            assert_eq!(rows.len(), measured.loads, "{}", server.name);
+        }
         for split in Split::ALL {
             let Some(roles) = split.roles(server, &loads) else { continue };
-            let cells = read(&set(server, &loads, &roles));
-            assert_eq!(cells.len(), roles.iter().filter(|r| **r != Role::Unused).count());
+            let cells = read(&whole_set(server, split, &loads, &roles, &file));
+            let used = roles.iter().filter(|role| **role != Role::Unused).count();
+            assert_eq!(cells.len(), used + server.measured.map_or(0, |measured| measured.loads));
             for cell in cells {
                 assert_eq!(impossible(&cell), None, "{}", cell.name());
             }

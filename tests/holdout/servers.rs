@@ -3,8 +3,10 @@
 //! Settings are those of the load generator's public scripts (SemiAnalysisAI/InferenceX, `benchmarks`).
 
 use knee::calibrate::Parameter::{
-    self, ExpertCorrelation, Fp8KvMemory, HalfTokens, Memory, PrefillLaunchPerLayer,
+    self, AttentionCompute, ExpertCorrelation, Fp8KvMemory, HalfTokens, Memory, PrefillLaunchPerLayer,
 };
+
+use super::measured::{Lab, Measured, Model};
 
 /// One profile's worth of curves.
 pub struct Server {
@@ -17,8 +19,10 @@ pub struct Server {
     /// Lengths are the nominal ones, not uniform in 0.8 to 1 of them.
     pub fixed_lengths: bool,
     pub also: &'static [Parameter],
-    /// The GPU as `points/measured.csv` writes it, where the engine's published offline throughputs are used too.
-    pub offline: Option<&'static str>,
+    /// Rows of `points/measured.csv` that are used too, or alone where there are no curves.
+    pub measured: Option<&'static Measured>,
+    /// Of a server without curves; otherwise its models say.
+    pub weights: &'static str,
     /// Its rows are those with attention data parallelism; nothing is fitted to them.
     pub ranks: bool,
     /// Loads in the file, by which a changed file is noticed.
@@ -35,10 +39,18 @@ impl Server {
         models: &[],
         fixed_lengths: false,
         also: &[],
-        offline: None,
+        measured: None,
+        weights: "",
         ranks: false,
         loads: 0,
     };
+}
+
+impl Server {
+    /// In which weights its rows of `points/measured.csv` are.
+    pub fn weights(&self) -> &'static str {
+        self.models.first().map_or(self.weights, |source| source.weights)
+    }
 }
 
 /// The rows of one model, and the settings that are the same for all of them.
@@ -98,6 +110,26 @@ impl Source {
         batch_wait: false,
     };
 }
+
+/// No rows yet.
+const OFFLINE: Measured = Measured {
+    lab: Lab::Nvidia,
+    gpu: "",
+    weights: "",
+    models: &[],
+    versions: &["1.0", "1.2"],
+    ranks: true,
+    loads: 0,
+};
+const LLAMAS: &[Model] = &[
+    ("Llama-3.1-405B-Instruct", "llama-3.1-405b", 1),
+    ("Llama-3.1-8B-Instruct", "llama-3.1-8b", 1),
+    ("Llama-3.3-70B-Instruct", "llama-3.1-70b", 1),
+];
+const QWEN3: &[Model] = &[("Qwen3-30B-A3B", "qwen3-30b-a3b", 1), ("Qwen3-235B-A22B", "qwen3-235b-a22b", 1)];
+/// The larger one on more than one H100: how much is left for its KV there is not known well enough.
+const GPT_OSS_ON_H100: &[Model] = &[("gpt-oss-20b", "gpt-oss-20b", 1), ("gpt-oss-120b", "gpt-oss-120b", 2)];
+const BOTH_GPT_OSS: &[Model] = &[("gpt-oss-20b", "gpt-oss-20b", 1), ("gpt-oss-120b", "gpt-oss-120b", 1)];
 
 const LLAMA: &[&str] = &["meta-llama/Llama-3.1-70B"];
 /// Hopper's runs of 2025-10, with `--async-scheduling`.
@@ -325,7 +357,14 @@ pub const SERVERS: &[Server] = &[
             ..Source::PLAIN
         }],
         also: OFFLINE_TOO,
-        offline: Some("H200-SXM-141GB"),
+        measured: Some(&Measured {
+            gpu: "H200-SXM-141GB",
+            weights: "fp8",
+            models: LLAMAS,
+            versions: &["1.0"],
+            loads: 15,
+            ..OFFLINE
+        }),
         loads: 28,
         ..Server::PLAIN
     },
@@ -743,5 +782,93 @@ pub const SERVERS: &[Server] = &[
         models: &[Source { precision: "fp8", weights: "fp8", ..DEEPSEEK_ON_RANKS }],
         loads: 3,
         ..RANKS
+    },
+    Server {
+        name: "a100-80-sxm vllm mxfp4 experts",
+        gpu: "a100-80-sxm",
+        weights: "mxfp4",
+        measured: Some(&Measured {
+            lab: Lab::GpuStack,
+            gpu: "A100-SXM-80GB",
+            weights: "mxfp4",
+            models: BOTH_GPT_OSS,
+            loads: 12,
+            ..OFFLINE
+        }),
+        also: &[AttentionCompute],
+        ..Server::PLAIN
+    },
+    Server {
+        name: "h100-sxm vllm mxfp4 experts",
+        gpu: "h100-sxm",
+        weights: "mxfp4",
+        measured: Some(&Measured {
+            lab: Lab::GpuStack,
+            gpu: "H100-SXM-80GB",
+            weights: "mxfp4",
+            models: GPT_OSS_ON_H100,
+            loads: 9,
+            ..OFFLINE
+        }),
+        also: &[AttentionCompute],
+        ..Server::PLAIN
+    },
+    Server {
+        name: "h200-sxm tensorrt-llm fp8 experts",
+        gpu: "h200-sxm",
+        weights: "fp8",
+        measured: Some(&Measured {
+            gpu: "H200-SXM-141GB",
+            weights: "fp8",
+            models: QWEN3,
+            loads: 12,
+            ..OFFLINE
+        }),
+        also: &[],
+        ..Server::PLAIN
+    },
+    Server {
+        name: "gb200 tensorrt-llm nvfp4 dense",
+        gpu: "gb200",
+        weights: "nvfp4",
+        measured: Some(&Measured { gpu: "GB200", weights: "fp4", models: LLAMAS, loads: 9, ..OFFLINE }),
+        also: &[],
+        ..Server::PLAIN
+    },
+    Server {
+        name: "gb200 tensorrt-llm nvfp4 experts",
+        gpu: "gb200",
+        weights: "nvfp4",
+        measured: Some(&Measured { gpu: "GB200", weights: "fp4", models: QWEN3, loads: 14, ..OFFLINE }),
+        also: &[],
+        ..Server::PLAIN
+    },
+    Server {
+        name: "rtx-pro-6000 tensorrt-llm nvfp4 dense",
+        gpu: "rtx-pro-6000",
+        weights: "nvfp4",
+        measured: Some(&Measured {
+            gpu: "RTX-PRO-6000",
+            weights: "fp4",
+            models: LLAMAS,
+            loads: 10,
+            ..OFFLINE
+        }),
+        also: &[],
+        ..Server::PLAIN
+    },
+    Server {
+        name: "rtx-pro-6000 tensorrt-llm nvfp4 experts",
+        gpu: "rtx-pro-6000",
+        weights: "nvfp4",
+        measured: Some(&Measured {
+            gpu: "RTX-PRO-6000",
+            weights: "fp4",
+            models: QWEN3,
+            loads: 28,
+            ..OFFLINE
+        }),
+        also: &[],
+        ..Server::PLAIN
     },
 ];
