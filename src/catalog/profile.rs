@@ -486,8 +486,8 @@ pub(super) fn read(name: &str, file: &File) -> Result<Vec<Profile>, CatalogError
                 fit: table.fit,
                 source: table.source,
             };
-            if values.standing == Standing::Calibrated && !profile.is_scored() {
-                values.standing = Standing::Fitted;
+            if values.standing == Standing::Calibrated {
+                values.standing = profile.standing_at_most();
             }
             profile.standing = values.standing;
             profile.values.push(values);

@@ -34,6 +34,10 @@ pub struct FitRecord {
     pub held_out_error_percent: BTreeMap<String, f64>,
 }
 
+/// A profile that is further off, as a fraction, in the median of the loads it had not seen is not calibrated
+/// (`knee calibrate` says the same of a fit).
+const MOST_HELD_OUT_ERROR: f64 = 0.5;
+
 impl Profile {
     /// The largest of its held-out errors as a fraction; `None` if none is on record.
     #[must_use]
@@ -45,6 +49,15 @@ impl Profile {
     #[must_use]
     pub fn is_scored(&self) -> bool {
         self.held_out_error.is_some() || !self.held_out_error_percent.is_empty()
+    }
+
+    /// The best that its held-out error lets it be called, whatever its file says.
+    pub(super) fn standing_at_most(&self) -> Standing {
+        match self.largest_held_out_error() {
+            Some(error) if error > MOST_HELD_OUT_ERROR => Standing::Estimated,
+            _ if self.is_scored() => Standing::Calibrated,
+            _ => Standing::Fitted,
+        }
     }
 
     /// Models that it was fitted on; empty if that is not on record, or nothing was.

@@ -85,10 +85,24 @@ pub fn cells(measurements: &[Measurement]) -> Result<Vec<Cell>, MeasurementError
     }
     let is_measured =
         |cell: &Cell| super::Figure::ALL.iter().any(|figure| cell.measured.get(*figure).is_some());
-    match all.iter().find(|cell| !is_measured(cell)) {
-        Some(cell) => Err(MeasurementError::NoFigure { name: cell.name() }),
-        None => Ok(all),
+    if let Some(cell) = all.iter().find(|cell| !is_measured(cell)) {
+        return Err(MeasurementError::NoFigure { name: cell.name() });
     }
+    check_repeated(&all)?;
+    Ok(all)
+}
+
+/// That no cell is there twice: what was measured once counts once.
+///
+/// # Errors
+/// The first that is there twice.
+pub fn check_repeated(cells: &[Cell]) -> Result<(), MeasurementError> {
+    for (index, cell) in cells.iter().enumerate() {
+        if let Some(first) = cells[..index].iter().find(|other| cell.is_same_as(other)) {
+            return Err(MeasurementError::Repeated { first: first.place(), second: cell.place() });
+        }
+    }
+    Ok(())
 }
 
 impl Cell {
@@ -177,6 +191,26 @@ impl Cell {
     pub fn name(&self) -> String {
         let name = &self.measurement.name;
         if self.label.is_empty() { name.clone() } else { format!("{name}: {}", self.label) }
+    }
+
+    /// Its name and, of what is in a file, the file.
+    fn place(&self) -> String {
+        match &self.measurement.data {
+            MeasuredData::Requests { file, .. } | MeasuredData::Points { file } => {
+                format!("{} ({})", self.name(), file.display())
+            }
+            MeasuredData::Inline(_) => self.name(),
+        }
+    }
+
+    /// Whether both are the same figures of the same requests on the same deployment.
+    fn is_same_as(&self, other: &Self) -> bool {
+        // Deployments are compared as they are written out, and only where all the rest is the same.
+        let deployment = |cell: &Self| format!("{:?}", cell.measurement.system);
+        self.measured == other.measured
+            && self.load == other.load
+            && self.requests == other.requests
+            && deployment(self) == deployment(other)
     }
 
     /// The parts of its deployment.

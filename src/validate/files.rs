@@ -29,6 +29,11 @@ pub enum MeasurementError {
     Contradiction { file: PathBuf, line: u64, what: String },
     #[error("{name}: nothing was measured; expected a figure, such as ttft_mean_ms or requests_per_s")]
     NoFigure { name: String },
+    #[error(
+        "one measurement is there twice, as {first} and as {second}: the same requests and figures of one deployment; \
+         expected each once (a set or a file that is named twice?)"
+    )]
+    Repeated { first: String, second: String },
     #[error("{}: it has no rows", file.display())]
     Empty { file: PathBuf },
     #[error(

@@ -18,7 +18,7 @@ mod figure;
 mod files;
 mod score;
 
-pub use cell::{Cell, Load, Simulated, cells};
+pub use cell::{Cell, Load, Simulated, cells, check_repeated};
 pub use figure::{Family, Figure, Figures};
 pub use files::MeasurementError;
 pub use score::{
