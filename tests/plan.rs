@@ -250,6 +250,94 @@ fn a_job_takes_its_work_over_the_saturated_throughput() {
     assert!((mean_s / predicted_s - 1.0).abs() < 0.03, "{mean_s} s, predicted {predicted_s} s");
 }
 
+/// One answer is sequential: no number of GPUs makes it shorter, and one request needs no more than one replica.
+#[test]
+fn a_window_shorter_than_an_answer_is_met_by_no_number_of_gpus() {
+    let mut asked = request("", &["h100-sxm"], None);
+    let lengths = [("input_tokens", "{ constant = 1000 }"), ("output_tokens", "{ constant = 2000 }")];
+    let mut changes: Vec<Override> =
+        lengths.iter().map(|(key, value)| Override::new(&format!("class.0.{key}"), value)).collect();
+    changes.push(Override::new("class.0.name", "\"long\""));
+    asked.document = asked.document.with_overrides(&changes).unwrap();
+    let mut of = |requests: f64, window_s: f64| {
+        asked.job = Some(Job { requests, window_h: window_s / 3600.0 });
+        planned(&asked).rows.remove(0)
+    };
+    // Weights of 16 GB at 3.35 TB/s: 2,000 steps of 4.8 ms at the very least, and of 9 ms at most.
+    for requests in [1.0, 1e6] {
+        let Outcome::Never(unmet) = of(requests, 5.0).outcome else { panic!("{requests} in 5 s") };
+        let (_, told) = unmet.reason.split_once("one answer alone takes ").expect("what it takes");
+        let alone_s: f64 = told.split(' ').next().unwrap().parse().unwrap();
+        assert!((9.6..18.0).contains(&alone_s), "{}", unmet.reason);
+    }
+    for requests in [1.0, 3.0] {
+        let Outcome::Job(job) = of(requests, 20.0).outcome else { panic!("{requests} in 20 s") };
+        assert_eq!(job.replicas, 1, "{job:?}");
+        assert!((9.6..=20.0).contains(&(3600.0 * job.hours)), "{} h", job.hours);
+    }
+}
+
+#[test]
+fn a_fleet_that_does_not_start_is_no_fleet() {
+    // Experts of 1536 columns over eight GPUs: 192 each, no multiple of a block of 128; over four 384, which is one.
+    let mut asked = request("", &["h200-sxm"], Some(Demand::RatePerS(1.0)));
+    asked.models = vec!["qwen3-235b-a22b".to_owned()];
+    asked.weight_dtypes = vec!["fp8".to_owned()];
+    asked.tensor_parallel_sizes = vec![8, 4];
+    let plan = planned(&asked);
+    let runs: Vec<u32> = plan.rows.iter().map(|row| row.candidate.tensor_parallel_size).collect();
+    assert_eq!(runs, [4]);
+    assert!(plan.warnings().iter().all(|text| !text.contains("does not start")), "{:?}", plan.warnings());
+    let text = report::plan::table(&plan, report::table::Look::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("cannot run qwen3-235b-a22b: each of 8 GPUs has 192 columns of"), "{text}");
+
+    // More blocks than the GPU has memory for.
+    let mut asked = request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(1.0)));
+    let blocks = Override::new("engine.num_gpu_blocks_override", "200000");
+    asked.document = asked.document.with_overrides(&[blocks]).unwrap();
+    let plan = planned(&asked);
+    assert_eq!((plan.rows.len(), plan.misfits.len()), (0, 1));
+    assert!(plan.misfits[0].reason.contains("no engine could start like that"), "{:?}", plan.misfits);
+}
+
+/// Lengths of lognormal prompts are known: 0.41 % of them have more than 6,000 tokens.
+#[test]
+fn the_share_that_is_refused_is_said() {
+    let mut asked = request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(5.0)));
+    let changes = [
+        Override::new("engine.max_model_len", "6001"),
+        Override::new("class.chat.input_tokens", "{ lognormal = { mean = 512, p99 = 4096 } }"),
+        Override::new("class.chat.output_tokens", "{ constant = 1 }"),
+        Override::new("class.chat.slo", "{ ttft_p95_ms = 2000 }"),
+    ];
+    asked.document = asked.document.with_overrides(&changes).unwrap();
+    let plan = planned(&asked);
+    let (share, why) = plan.rows[0].refused().expect("some are too long");
+    // ln x ~ N(mu, sigma): mean 512 and p99 4096 give sigma = 1.207 and mu = 5.510 (the smaller root of
+    // sigma^2 / 2 - 2.3263 sigma + ln 8 = 0).
+    assert!((share / 0.00411 - 1.0).abs() < 0.35, "{share}");
+    assert!(why.contains("max_model_len"), "{why}");
+    let text = report::plan::table(&plan, report::table::Look::default());
+    assert!(text.contains("% of the requests are refused at any load: longer than max_model_len"), "{text}");
+    assert!(report::plan::json(&plan).unwrap().contains("refused_fraction"));
+}
+
+#[test]
+fn what_a_plan_sets_is_not_varied() {
+    for (key, instead) in [
+        ("deployment.replicas", "how many is the answer"),
+        ("engine.tensor_parallel_size", "expected --tp"),
+        ("hardware.gpu", "expected --gpu"),
+        ("arrivals.poisson.rate_per_s", "expected --rate"),
+    ] {
+        let mut asked = request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(1.0)));
+        asked.vary = vec![(key.to_owned(), vec!["2".to_owned()])];
+        let error = plan(&asked, &Catalog::new(None), &Silent).unwrap_err().to_string();
+        assert!(error.contains(&format!("`--vary {key}`")) && error.contains(instead), "{error}");
+    }
+}
+
 #[test]
 fn the_same_demand_in_other_words_needs_the_same_fleet() {
     let tokens = 30.0 * 86_400.0;

@@ -56,6 +56,8 @@ pub struct Scenario {
     pub gpus: u32,
     /// Things a reader must know: version fallbacks, clipped values.
     pub warnings: Vec<String>,
+    /// Of these, those by which the engine does not start; it is simulated as if it did.
+    pub cannot_start: Vec<String>,
 }
 
 /// How long and how often to run.

@@ -81,6 +81,12 @@ impl ScenarioErrors {
         Self::new(vec![problem], &[])
     }
 
+    /// Nothing that is wrong.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::new(Vec::new(), &[])
+    }
+
     /// Whether anything that is wrong, other than what does not fit, stands in `text` of the command line.
     #[must_use]
     pub fn blames(&self, text: &str) -> bool {

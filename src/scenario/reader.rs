@@ -16,6 +16,8 @@ pub(super) struct Reader<'d> {
     base: &'d Path,
     pub problems: Vec<Problem>,
     pub warnings: Vec<String>,
+    /// Of these, those by which the engine does not start.
+    pub cannot_start: Vec<String>,
 }
 
 /// A table of the document, or the absence of one.
@@ -56,7 +58,7 @@ pub(super) fn dotted(path: &str, key: &str) -> String {
 impl<'d> Reader<'d> {
     /// `base`: the folder that paths in the document are relative to.
     pub fn new(sources: &'d [Source], base: &'d Path) -> Self {
-        Self { sources, base, problems: Vec::new(), warnings: Vec::new() }
+        Self { sources, base, problems: Vec::new(), warnings: Vec::new(), cannot_start: Vec::new() }
     }
 
     /// The folder that a path written at `span` is relative to: the scenario's, but for the command line
@@ -66,6 +68,12 @@ impl<'d> Reader<'d> {
             Some(source) if source.is_command_line => Path::new(""),
             _ => self.base,
         }
+    }
+
+    /// A warning that the engine does not start like this.
+    pub fn warn_of_no_start(&mut self, warning: String) {
+        self.cannot_start.push(warning.clone());
+        self.warnings.push(warning);
     }
 
     pub fn problem(&mut self, problem: Problem) {

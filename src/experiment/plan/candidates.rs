@@ -168,6 +168,10 @@ pub(super) fn resolve(
             return Ok(Err((misfit, errors)));
         }
     };
+    if !scenario.cannot_start.is_empty() {
+        let reason = scenario.cannot_start.join("; ");
+        return Ok(Err((Misfit { candidate, reason, missing_mib: None }, ScenarioErrors::none())));
+    }
     let price = price(&scenario, own_gpu || basis.gpu_is_implied);
     Ok(Ok(Runnable { candidate, scenario, price }))
 }

@@ -11,6 +11,7 @@ mod job;
 mod money;
 mod size;
 mod template;
+mod varied;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::capacity::{unknown_error, with_steps_scaled};
+use super::objective::most_refused_for;
 use super::sweep::Progress;
 use crate::catalog::{Catalog, CatalogError, Dtype, Standing};
 use crate::engine::EngineError;
@@ -91,6 +93,10 @@ pub enum PlanError {
     NoDemand,
     #[error("no weight dtype `{0}`; there are: bf16, fp8, mxfp4, nvfp4, int8, int4")]
     Dtype(String),
+    #[error(
+        "`--vary {key}`: a plan sets it itself, so a row could not be of another value; expected {instead}"
+    )]
+    Varied { key: String, instead: &'static str },
     #[error("plan needs a language model: the engine of this scenario is synthetic")]
     Synthetic,
 }
@@ -200,6 +206,21 @@ impl Row {
     #[must_use]
     pub fn is_estimated(&self) -> bool {
         self.scenario.serving.as_ref().is_some_and(|serving| serving.standing() == Standing::Estimated)
+    }
+
+    /// The share of the requests that its fleet refuses for being too long, and why most of them are; `None` if none is.
+    #[must_use]
+    pub fn refused(&self) -> Option<(f64, &'static str)> {
+        let point = match &self.outcome {
+            Outcome::Fleet(fleet) => &fleet.point,
+            Outcome::Job(fleet) => &fleet.point,
+            Outcome::Never(_) => return None,
+        };
+        let totals = || point.runs.iter().map(|run| &run.totals);
+        let refused: u64 = totals().map(|totals| totals.rejected_too_long).sum();
+        let offered: u64 = totals().map(|totals| totals.offered).sum();
+        let why = most_refused_for(&point.runs)?;
+        (refused > 0).then(|| (refused as f64 / offered as f64, why))
     }
 
     /// How little its step times are founded: 0 for a fit that was scored, 3 for a guess.
@@ -326,6 +347,7 @@ pub fn plan(request: &PlanRequest, catalog: &Catalog, progress: &dyn Progress) -
         return Err(PlanError::Synthetic);
     }
     check_names(request, catalog)?;
+    varied::check(request)?;
     let (basis, from_template) = Basis::new(request, catalog, 1.0)?;
     let candidates = candidates::enumerate(request, catalog, &basis);
     let notes = basis.notes(request, catalog, &candidates);
@@ -417,8 +439,8 @@ fn check_without_candidates(
 fn outcome(request: &PlanRequest, demand: Option<Demand>, one: &Scenario) -> Result<Outcome, EngineError> {
     match (request.job, demand) {
         (Some(job), _) => Ok(match job::size_job(one, job, request.max_gpus)? {
-            Some(fleet) => Outcome::Job(Box::new(fleet)),
-            None => Outcome::Never(format!("not within {} GPUs", request.max_gpus).into()),
+            Ok(fleet) => Outcome::Job(Box::new(fleet)),
+            Err(unmet) => Outcome::Never(unmet),
         }),
         (None, Some(demand)) => Ok(match size::size(one, demand, request.peak_factor, request.max_gpus)? {
             Sizing::Fleet(fleet) => Outcome::Fleet(fleet),

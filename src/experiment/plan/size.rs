@@ -244,7 +244,7 @@ fn unsettled(scenario: &Scenario) -> Result<Point, EngineError> {
 }
 
 /// One user who asks again as soon as the answer is there: a replica without load.
-fn alone(one: &Scenario) -> Scenario {
+pub(super) fn alone(one: &Scenario) -> Scenario {
     let think_time_s = Distribution::Constant { value: 0.0 };
     under(one, Arrivals::Closed { users: 1, think_time_s }, REQUESTS_ALONE, REPLICATIONS)
 }
@@ -264,7 +264,7 @@ fn under(one: &Scenario, arrivals: Arrivals, requests: u64, replications: u32) -
     scenario
 }
 
-fn mean_e2e_s(point: &Point) -> Option<f64> {
+pub(super) fn mean_e2e_s(point: &Point) -> Option<f64> {
     let means: Vec<f64> =
         point.runs.iter().filter_map(|run| latency_of(&run.all, Metric::E2e)).map(|e2e| e2e.mean_s).collect();
     crate::stats::mean(&means)

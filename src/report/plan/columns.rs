@@ -76,6 +76,7 @@ fn of_row(plan: &Plan, row: &Row) -> Vec<Column> {
         ("tpot_p99_ms", in_ms(view.and_then(|view| view.tpot_p99_s))),
         ("e2e_p50_ms", in_ms(view.and_then(|view| view.e2e_p50_s))),
         ("worst_value_over_limit", json!(view.and_then(|view| view.worst_ratio).map(|ratio| ratio.mean))),
+        ("refused_fraction", json!(row.refused().map(|(share, _)| share))),
         ("usd_per_gpu_hour", json!(row.price.as_ref().map(|price| price.usd_per_gpu_hour))),
         ("usd_per_hour", json!(usd.map(|usd| usd.per_hour))),
         ("usd_per_month", json!(usd.map(|usd| usd.per_month))),

@@ -57,6 +57,9 @@ fn of_model(plan: &Plan, rows: &[&Row], look: Look) -> Vec<String> {
     for (position, text) in words::profiles(&sized).iter().enumerate() {
         lines.extend(labelled(if position == 0 { "profiles" } else { "" }, text));
     }
+    for (position, text) in words::refused(&sized).iter().enumerate() {
+        lines.extend(labelled(if position == 0 { "refused" } else { "" }, text));
+    }
     lines.extend(unmet(rows));
     lines
 }

@@ -79,6 +79,20 @@ pub(super) fn profiles(rows: &[&Row]) -> Vec<String> {
     texts
 }
 
+/// The share of the requests that fleets refuse, whatever the load, those with the same share together.
+pub(super) fn refused(rows: &[&Row]) -> Vec<String> {
+    let mut grouped: Vec<(String, Vec<String>)> = Vec::new();
+    for row in rows {
+        let Some((share, why)) = row.refused() else { continue };
+        let text = format!("{} % of the requests are refused at any load: {why}", number(100.0 * share));
+        match grouped.iter_mut().find(|(other, _)| *other == text) {
+            Some((_, names)) => names.push(configuration(row)),
+            None => grouped.push((text, vec![configuration(row)])),
+        }
+    }
+    grouped.into_iter().map(|(text, names)| format!("{}: {text}", names.join(", "))).collect()
+}
+
 /// The demand as it was stated, with what it was converted to.
 pub(super) fn demand(plan: &Plan) -> String {
     let stated = match (plan.job, plan.demand) {

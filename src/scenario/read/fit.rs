@@ -48,7 +48,7 @@ fn warn_of_impossible_pool(reader: &mut Reader<'_>, budget: &MemoryBudget) {
     let pool = u64::from(budget.blocks).saturating_mul(budget.block_bytes);
     if budget.weights.saturating_add(pool) > budget.total {
         let gib = |bytes: u64| bytes as f64 / GIB;
-        reader.warnings.push(format!(
+        reader.warn_of_no_start(format!(
             "num_gpu_blocks_override = {}: {:.1} GiB of blocks and {:.1} GiB of weights are more than the {:.1} GiB of \
              a GPU; no engine could start like that",
             budget.blocks,

@@ -45,6 +45,7 @@ pub(super) fn scenario(document: &Document, catalog: &Catalog) -> Result<Scenari
     match scenario {
         Some(mut scenario) if reader.problems.is_empty() => {
             scenario.warnings = reader.warnings;
+            scenario.cannot_start = reader.cannot_start;
             Ok(scenario)
         }
         _ => Err(ScenarioErrors::new(reader.problems, &document.sources)),
@@ -115,6 +116,7 @@ fn read<'d>(reader: &mut Reader<'d>, context: &Context<'_>, document: &'d Docume
         gpus: gpus_per_replica.saturating_mul(replicas?),
         serving: serving.map(std::sync::Arc::new),
         warnings: Vec::new(),
+        cannot_start: Vec::new(),
     })
 }
 

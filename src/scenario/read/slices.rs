@@ -84,7 +84,7 @@ fn warn_of_blocks(reader: &mut Reader<'_>, dtype: Dtype, cuts: &[Cut]) {
     };
     let is_broken = |cut: &&Cut| !(cut.columns / cut.gpus).is_multiple_of(block);
     for Cut { what, columns, gpus } in cuts.iter().filter(is_broken) {
-        reader.warnings.push(format!(
+        reader.warn_of_no_start(format!(
             "each of {gpus} GPUs has {} columns of {what}: a {} checkpoint that is quantised in blocks of {block} cannot be \
              cut so, and the engine does not start with it",
             columns / gpus,
