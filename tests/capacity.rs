@@ -47,6 +47,65 @@ fn capacity_of(seed: u64) -> Capacity {
     capacity::capacity(&document, &catalog, None, Effort::default(), &Silent).expect("a capacity")
 }
 
+fn with(changes: &[(&str, &str)]) -> Document {
+    let changes: Vec<Override> = changes.iter().map(|(key, value)| Override::new(key, value)).collect();
+    Document::parse(MMC, None).and_then(|document| document.with_overrides(&changes)).expect("a scenario")
+}
+
+/// Services of 0.1 s on average last at most 0.1 ln 20 s in 95 % of the cases, however few requests there are.
+#[test]
+fn what_an_idle_system_misses_is_told_after_one_load() {
+    let document = with(&[("class.all.slo", "{ e2e_p95_ms = 100 }")]);
+    let found = capacity::capacity(&document, &Catalog::default(), None, Effort::default(), &Silent);
+    let found = found.expect("an answer");
+    assert_eq!((found.guaranteed, found.points.len(), found.levers.len()), (None, 1, 0));
+    let why = found.impossible.as_deref().expect("a reason");
+    let (objective, rest) = why.split_once(" fails without any load, ").expect("which and by how much");
+    assert_eq!(objective, "all: E2E p95 ≤ 100 ms");
+    let times: f64 = rest.split(' ').next().and_then(|times| times.parse().ok()).expect("a number");
+    assert!((times / 20.0_f64.ln() - 1.0).abs() < 0.1, "{why}");
+    let text = knee::report::table::capacity(&found, Default::default());
+    assert!(text.contains(&format!("capacity         none: {why}")), "{text}");
+
+    // Of a promise to all no run says that it was kept.
+    let document = with(&[("class.all.slo", "{ e2e_ms = 5000, attainment = 1.0 }")]);
+    let error = capacity::capacity(&document, &Catalog::default(), None, Effort::default(), &Silent);
+    let error = error.expect_err("refused").to_string();
+    assert!(error.starts_with("all: ") && error.contains("attainment = 0.999"), "{error}");
+}
+
+/// Requests sent to replicas at random make each an M/M/1 queue of a share of the rate, whose wait exceeds t with
+/// probability rho exp(-(mu - lambda) t).
+#[test]
+fn the_fewest_replicas_are_those_of_the_formula() {
+    let document = with(&[
+        ("engine.servers", "1"),
+        ("arrivals.poisson.rate_per_s", "20"),
+        ("deployment.router", "\"random\""),
+        ("class.all.slo", "{ queue_p95_ms = 400 }"),
+    ]);
+    let late = |replicas: f64| {
+        let rate = 20.0 / replicas;
+        rate / 10.0 * (-(10.0 - rate) * 0.4_f64).exp()
+    };
+    assert!(late(4.0) > 0.06 && late(5.0) < 0.04);
+    let axis = Some("deployment.replicas");
+    let of = |document: &Document| {
+        capacity::capacity(document, &Catalog::default(), axis, Effort::default(), &Silent)
+            .expect("an answer")
+    };
+    let found = of(&document);
+    assert_eq!((found.guaranteed, found.first_failing), (Some(5.0), Some(4.0)));
+    let loads: Vec<f64> = found.points.iter().map(|(replicas, _)| *replicas).collect();
+    assert!(loads.is_sorted() && loads.contains(&5.0), "{loads:?}");
+    let text = knee::report::table::capacity(&found, Default::default());
+    assert!(text.contains("5 replicas are enough; with 4 the objectives fail"), "{text}");
+    // One that is enough: none is fewer.
+    let one = Override::new("arrivals.poisson.rate_per_s", "1");
+    let found = of(&document.with_overrides(&[one]).expect("a scenario"));
+    assert_eq!((found.guaranteed, found.first_failing), (Some(1.0), None));
+}
+
 /// The share of the requests of a search at loads more than a tenth away from `load`.
 fn requests_far_from(capacity: &Capacity, load: f64) -> f64 {
     let requests = |is_far: bool| -> u64 {

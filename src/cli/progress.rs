@@ -13,6 +13,8 @@ use crate::experiment::Progress;
 /// Redraws a second: smooth to the eye, nothing to the processor.
 const REDRAWS_PER_S: u8 = 10;
 const TEMPLATE: &str = "{bar:40} {pos}/{len} runs, {per_sec}, {eta} left";
+/// Where nobody knows how many there will be, as in a search, or there were more than was thought.
+const OPEN_END: &str = "{spinner} {pos} runs so far, {per_sec}";
 /// The first line comes after so long, every further one after twice the time.
 const FIRST_LINE: Duration = Duration::from_secs(15);
 
@@ -42,10 +44,7 @@ impl<'a> Bar<'a> {
             });
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_S));
-        // The default style is the fallback for a template that does not parse; this one does.
-        bar.set_style(
-            ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar()),
-        );
+        bar.set_style(style(OPEN_END));
         Self::Drawn(bar)
     }
 
@@ -55,6 +54,11 @@ impl<'a> Bar<'a> {
             bar.finish_and_clear();
         }
     }
+}
+
+/// The default style is the fallback for a template that does not parse; these do.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 impl Lines<'_> {
@@ -69,21 +73,31 @@ impl Lines<'_> {
             *due *= 2;
         }
         let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
-        Some(format!("at work for {} s: {done} of {} runs", elapsed.as_secs(), total.max(done)))
+        let runs =
+            if done < total { format!("{done} of {total} runs") } else { format!("{done} runs so far") };
+        Some(format!("at work for {} s: {runs}", elapsed.as_secs()))
     }
 }
 
 impl Progress for Bar<'_> {
     fn total(&self, runs: u64) {
         match self {
-            Self::Drawn(bar) => bar.set_length(runs),
+            Self::Drawn(bar) => {
+                bar.set_style(style(TEMPLATE));
+                bar.set_length(runs);
+            }
             Self::Lines(lines) => lines.total.store(runs, Ordering::Relaxed),
         }
     }
 
     fn done(&self, runs: u64) {
         match self {
-            Self::Drawn(bar) => bar.inc(runs),
+            Self::Drawn(bar) => {
+                bar.inc(runs);
+                if bar.length().is_some_and(|length| bar.position() > length) {
+                    bar.set_style(style(OPEN_END));
+                }
+            }
             Self::Lines(lines) => {
                 lines.done.fetch_add(runs, Ordering::Relaxed);
                 if let Some(line) = lines.line(lines.begun.elapsed()) {
@@ -110,6 +124,9 @@ mod tests {
         assert_eq!(after(29), None);
         assert_eq!(after(90).as_deref(), Some("at work for 90 s: 7 of 40 runs"));
         assert_eq!(after(119), None);
-        assert!(after(120).is_some());
+        // A search does not know how many runs it will take: it never says that all are done.
+        lines.total.store(0, Ordering::Relaxed);
+        assert_eq!(after(130).as_deref(), Some("at work for 130 s: 7 runs so far"));
+        assert!(after(250).is_some());
     }
 }

@@ -1,6 +1,7 @@
 //! Questions asked of many runs: replications of a point, sweeps over grids, readings of a curve, the
 //! capacity within objectives, paired comparisons.
 
+mod alone;
 pub mod binding;
 pub mod capacity;
 mod combinations;

@@ -125,13 +125,20 @@ pub(super) fn most_refused_for(runs: &[RunSummary]) -> Option<&'static str> {
 }
 
 /// That more requests are refused than an objective leaves, for being what they are and not for the load; in words.
-pub(super) fn refused_at_any_load(classes: &[Class], runs: &[RunSummary]) -> Option<String> {
+#[must_use]
+pub fn refused_at_any_load(classes: &[Class], runs: &[RunSummary]) -> Option<String> {
     if runs.iter().any(|run| run.totals.rejected_queue_full > 0) {
         return None;
     }
     let too_many = |index: usize, class: &Class| {
         let mut groups = runs.iter().filter_map(|run| run.classes.get(index));
-        groups.any(|group| class.slo.objectives.iter().any(|one| too_many_refused(group, one.statistic)))
+        let left_out = |statistic| match statistic {
+            // Of nobody there is no mean.
+            Statistic::Mean => 1.0 - f64::EPSILON,
+            Statistic::Quantile(q) => 1.0 - q,
+            Statistic::Request => 1.0 - class.slo.attainment,
+        };
+        groups.any(|group| class.slo.objectives.iter().any(|one| refused(group) > left_out(one.statistic)))
     };
     if !classes.iter().enumerate().any(|(index, class)| too_many(index, class)) {
         return None;
@@ -140,6 +147,20 @@ pub(super) fn refused_at_any_load(classes: &[Class], runs: &[RunSummary]) -> Opt
     let share = sum(|run| run.all.rejected) / sum(|run| run.all.rejected + run.all.completed).max(1.0);
     let why = most_refused_for(runs)?;
     Some(format!("{:.3} % of the requests are refused at any load: {why}", 100.0 * share))
+}
+
+/// That limits are promised to every request of a class, which no number of requests shows; in words.
+#[must_use]
+pub fn promised_to_all(classes: &[Class]) -> Option<String> {
+    let is_of_all = |class: &&Class| {
+        class.slo.attainment >= 1.0 && class.slo.objectives.iter().any(|o| o.statistic == Statistic::Request)
+    };
+    let class = classes.iter().find(is_of_all)?;
+    Some(format!(
+        "{}: every request is promised its limits (attainment = 1), which no number of requests shows; expected less \
+         than 1, such as attainment = 0.999",
+        class.name
+    ))
 }
 
 /// The share of a group's requests that were refused.

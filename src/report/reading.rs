@@ -124,7 +124,11 @@ pub fn priced_point(result: &SweepResult) -> Option<(&Point, &'static str)> {
 /// `18 req/s`.
 #[must_use]
 pub fn load(value: f64, unit: &str) -> String {
-    let unit = if value == 1.0 && unit == "users" { "user" } else { unit };
+    let unit = match unit {
+        "users" if value == 1.0 => "user",
+        "replicas" if value == 1.0 => "replica",
+        other => other,
+    };
     format!("{} {unit}", chosen(value))
 }
 

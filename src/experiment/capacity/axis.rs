@@ -7,10 +7,13 @@ use crate::scenario::{AxisValue, Document, Override, RunLength, Scenario};
 use crate::workload::Arrivals;
 
 const USERS: &str = "arrivals.closed.users";
+/// Of these the fewest that do are looked for.
+const REPLICAS: &str = "deployment.replicas";
 /// Fewest requests of a run, for each user.
 const REQUESTS_A_USER: u64 = 10;
 
-/// A scenario key that is a load, or acts like one: the more, the worse.
+/// A scenario key that is a load, or acts like one: the more, the worse. Of replicas, of which fewer are worse, the load
+/// is one over their number: the share of the requests that each has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadAxis {
     /// Dotted key, such as `arrivals.poisson.rate_per_s`.
@@ -19,6 +22,8 @@ pub struct LoadAxis {
     pub unit: String,
     /// Whether it takes whole numbers only.
     pub whole: bool,
+    /// Whether a load is one over the key's value.
+    pub fewest: bool,
     /// Where the search may begin.
     pub start: f64,
     /// How many requests the scenario asks for, where the load is users: more users need more.
@@ -47,6 +52,7 @@ impl LoadAxis {
         };
         let (key, start) = match (key, own) {
             (Some(key), Some((own, start))) if key == own => (own, start),
+            (Some(REPLICAS), _) => (REPLICAS.to_owned(), f64::from(base.system.replicas)),
             (Some(key), _) => (key.to_owned(), 1.0),
             (None, Some(own)) => own,
             (None, None) => return Err(no_load(&base.workload.arrivals)),
@@ -65,7 +71,9 @@ impl LoadAxis {
             RunLength::Requests(requests) if key == USERS => Some(requests),
             _ => None,
         };
-        Ok(Self { unit, whole, start: start.max(f64::MIN_POSITIVE), key, requests })
+        let fewest = key == REPLICAS;
+        let start = if fewest { 1.0 / start } else { start.max(f64::MIN_POSITIVE) };
+        Ok(Self { unit, whole, fewest, start, key, requests })
     }
 
     /// Whether the axis is the offered rate, which the saturated throughput bounds.
@@ -74,9 +82,29 @@ impl LoadAxis {
         self.unit == "req/s"
     }
 
+    /// Whether it is how much is asked of the system, of which an idle one has the least.
+    #[must_use]
+    pub fn is_load(&self) -> bool {
+        self.is_rate() || self.fewest || self.key == USERS
+    }
+
+    /// The key's value at a load, in the unit of the axis.
+    #[must_use]
+    pub fn shown(&self, load: f64) -> f64 {
+        if self.fewest { libm::rint(1.0 / load).max(1.0) } else { load }
+    }
+
+    /// `arrivals.closed.users = 64`
+    pub(super) fn value_in_words(&self, load: f64) -> String {
+        format!("{} = {}", self.key, self.shown(load))
+    }
+
     /// The nearest value that people would choose: whole, or `digits` significant digits.
     #[must_use]
     pub fn rounded(&self, load: f64, digits: i32) -> f64 {
+        if self.fewest {
+            return 1.0 / self.shown(load);
+        }
         if self.whole {
             return libm::rint(load).max(1.0);
         }
@@ -84,8 +112,18 @@ impl LoadAxis {
         format!("{load:.*e}", digits as usize - 1).parse().unwrap_or(load)
     }
 
+    /// The nearest such value a `step` below `load`: of whole numbers another one.
+    pub(super) fn below(&self, load: f64, step: f64, digits: i32) -> f64 {
+        let next = self.rounded(load / step, digits);
+        match (next == load, self.fewest) {
+            (true, true) => 1.0 / (self.shown(load) + 1.0),
+            (true, false) if self.whole => (load - 1.0).max(1.0),
+            _ => next,
+        }
+    }
+
     fn value(&self, load: f64) -> AxisValue {
-        if self.whole { AxisValue::Integer(load as i64) } else { AxisValue::Float(load) }
+        if self.whole { AxisValue::Integer(self.shown(load) as i64) } else { AxisValue::Float(load) }
     }
 
     /// The scenario at a load.

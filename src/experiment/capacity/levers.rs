@@ -53,7 +53,6 @@ pub(super) fn levers(
 ) -> Result<Vec<Lever>, CapacityError> {
     let before = failing.worst().map(|margin| margin.ratio);
     let changes = changes(&failing.scenario);
-    progress.total(changes.len() as u64);
     changes
         .into_iter()
         // A key that is itself the axis would undo the load.

@@ -16,7 +16,7 @@ mod tune;
 use crate::catalog::Catalog;
 use crate::engine::EngineError;
 use crate::experiment::estimate::outside;
-use crate::experiment::objective::refused_at_any_load;
+use crate::experiment::objective::{promised_to_all, refused_at_any_load};
 use crate::experiment::point::Point;
 use crate::experiment::sweep::Progress;
 use crate::experiment::{Estimate, SloVerdict, binding};
@@ -41,6 +41,8 @@ pub struct Capacity {
     pub effort: Effort,
     /// Every load that was simulated, ascending.
     pub points: Vec<(f64, Point)>,
+    /// Why no load can pass, where that is known: what is missed without any load, or requests that are refused.
+    pub impossible: Option<String>,
     /// `None` if no load passes.
     pub guaranteed: Option<f64>,
     /// `None` if none fails.
@@ -70,6 +72,8 @@ pub enum CapacityError {
          an objective, such as slo = {{ ttft_p99_ms = 500 }} (`knee sweep` shows where the backlog grows)"
     )]
     NoObjectives,
+    #[error("{0}")]
+    PromisedToAll(String),
     #[error(
         "the scenario's arrivals have no one load to search for: {what}; set arrivals.poisson.rate_per_s, or \
          name the key to search with --axis{such_as}"
@@ -95,9 +99,12 @@ pub fn capacity(
     if !has_objectives(&base) {
         return Err(CapacityError::NoObjectives);
     }
+    if let Some(why) = promised_to_all(&base.workload.classes) {
+        return Err(CapacityError::PromisedToAll(why));
+    }
     let axis = LoadAxis::of(document, catalog, &base, key)?;
     let at = |load: f64| axis.scenario(document, catalog, load);
-    let found = Search::new(&axis, &at, effort, base.run.replications, progress).run(true)?;
+    let mut found = Search::new(&axis, &at, effort, base.run.replications, progress).run(true)?;
     let mut notes = found.notes.clone();
     notes.extend(lengthened(document, &base, &found));
     let (mut estimate, objective) = estimate_of(&found, &axis);
@@ -127,16 +134,25 @@ pub fn capacity(
         None => None,
     };
     let levers = match (found.first_failing, failing) {
+        // No change of those that are tried makes a lone request several times as fast.
+        _ if found.impossible.is_some() => Vec::new(),
         (Some(load), Some(point)) => levers::levers(document, catalog, &axis, load, point, progress)?,
         _ => Vec::new(),
     };
+    let resource = failing.filter(|_| found.impossible.is_none()).map(binding::in_words);
+    // From here on as the key has it.
+    let shown = |load: f64| axis.shown(load);
+    if axis.fewest {
+        found.points.reverse();
+    }
     Ok(Capacity {
         binding: binding.or(refused),
-        resource: failing.map(binding::in_words),
-        guaranteed: found.guaranteed,
-        first_failing: found.first_failing,
+        resource,
+        guaranteed: found.guaranteed.map(shown),
+        first_failing: found.first_failing.map(shown),
         saturated_per_s: found.saturated_per_s,
-        points: found.points,
+        impossible: found.impossible,
+        points: found.points.into_iter().map(|(load, point)| (shown(load), point)).collect(),
         base,
         axis,
         effort,
@@ -173,6 +189,10 @@ pub fn has_objectives(scenario: &Scenario) -> bool {
 /// The load where the first objective is met with equality, or the saturated throughput where the system
 /// stops keeping up before; and the objective.
 fn estimate_of(found: &Found, axis: &LoadAxis) -> (Option<Estimate>, Option<String>) {
+    if axis.fewest {
+        // Nobody has a part of a replica.
+        return (None, found.crossing.as_ref().map(|crossing| crossing.objective.clone()));
+    }
     let limit = found.saturated_per_s.filter(|_| axis.is_rate() && found.first_failing.is_some());
     match (&found.crossing, limit) {
         (Some(crossing), Some(limit)) if limit.mean < crossing.load.mean => (Some(limit), None),

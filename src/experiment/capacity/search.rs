@@ -19,6 +19,7 @@ use super::crossing::{Crossing, crossing};
 use super::side::{is_clear, is_long_enough, passes};
 use super::{CapacityError, LoadAxis};
 use crate::experiment::Estimate;
+use crate::experiment::alone;
 use crate::experiment::objective::refused_at_any_load;
 use crate::experiment::point::Point;
 use crate::experiment::precision::{
@@ -79,6 +80,8 @@ const BELOW: f64 = 1.15;
 pub struct Found {
     /// Every load that was simulated, ascending.
     pub points: Vec<(f64, Point)>,
+    /// Why no load can pass, where that is known.
+    pub impossible: Option<String>,
     pub guaranteed: Option<f64>,
     pub first_failing: Option<f64>,
     pub crossing: Option<Crossing>,
@@ -112,7 +115,7 @@ pub(super) struct Search<'a> {
     points: Vec<(f64, Point)>,
     saturated_per_s: Option<Estimate>,
     notes: Vec<String>,
-    runs: u64,
+    impossible: Option<String>,
 }
 
 impl<'a> Search<'a> {
@@ -135,7 +138,7 @@ impl<'a> Search<'a> {
             points: Vec::new(),
             saturated_per_s: None,
             notes: Vec::new(),
-            runs: 0,
+            impossible: None,
         }
     }
 
@@ -245,7 +248,6 @@ impl<'a> Search<'a> {
         let mut scenario = (self.at)(load)?;
         self.plan(&mut scenario);
         scenario.run.replications = replications;
-        self.spend(replications);
         let runs = replicate(&scenario, Vec::new(), replications)?;
         self.progress.done(u64::from(replications));
         Ok(Point::new(Vec::new(), scenario, runs).settled()?)
@@ -253,15 +255,9 @@ impl<'a> Search<'a> {
 
     fn extended(&mut self, point: Point, replications: u32) -> Result<Point, CapacityError> {
         let more = replications.saturating_sub(point.runs.len() as u32);
-        self.spend(more);
         let point = point.extended(replications)?;
         self.progress.done(u64::from(more));
         Ok(point)
-    }
-
-    fn spend(&mut self, runs: u32) {
-        self.runs += u64::from(runs);
-        self.progress.total(self.runs);
     }
 
     /// Length of a run: long enough for its tails, then stretched.
@@ -315,10 +311,21 @@ impl<'a> Search<'a> {
         let ceiling = self.saturated_per_s.map_or(f64::INFINITY, |limit| limit.upper() * BEYOND);
         let mut load = self.axis.rounded(start.min(ceiling), digits);
         let first = self.point(load)?;
-        if refused_at_any_load(&first.scenario.workload.classes, &first.runs).is_some() {
+        let (upward, scenario) = (first.holds(), first.scenario.clone());
+        self.impossible = refused_at_any_load(&scenario.workload.classes, &first.runs);
+        // Before looking for a lower load that holds: whether an idle system does.
+        if self.impossible.is_none() && !upward && self.axis.is_load() {
+            self.impossible = alone::missed(&scenario)?.map(|missed| {
+                format!(
+                    "{} fails without any load, {:.2} times the limit",
+                    missed.objective, missed.ratio.mean
+                )
+            });
+            self.progress.done(u64::from(alone::REPLICATIONS));
+        }
+        if self.impossible.is_some() {
             return Ok(None);
         }
-        let upward = first.holds();
         for _ in 0..MAX_STEPS {
             let next = if upward { (load * step).min(ceiling) } else { load / step };
             let next = self.axis.rounded(next, digits);
@@ -329,7 +336,18 @@ impl<'a> Search<'a> {
                 step = (step * step).min(largest);
                 continue;
             }
-            if self.point(next)?.holds() != upward {
+            let holds = match self.point(next) {
+                Ok(point) => point.holds(),
+                // The last value that the key takes.
+                Err(CapacityError::Scenario(errors)) => {
+                    let why = errors.problems.first().map_or("", |problem| problem.message.as_str());
+                    let value = self.axis.value_in_words(next);
+                    self.notes.push(format!("the search ends where the scenario does: {value}: {why}"));
+                    break;
+                }
+                Err(other) => return Err(other),
+            };
+            if holds != upward {
                 return Ok(Some(if upward { (load, next) } else { (next, load) }));
             }
             load = next;
@@ -516,7 +534,7 @@ impl<'a> Search<'a> {
             .iter()
             .find(|(load, point)| below_all.is_none_or(|held| *load > held) && !passes(point));
         let step = 1.0 + self.effort.width / 4.0;
-        let second = unclear.map(|(load, _)| self.axis.rounded(load / step, digits));
+        let second = unclear.map(|(load, _)| self.axis.below(*load, step, digits));
         for next in [Some(first), second].into_iter().flatten() {
             let is_new = self.points.iter().all(|(load, _)| *load != next);
             if is_new && is_near(next) && next < high && below_all.is_none_or(|held| next > held) {
@@ -546,16 +564,20 @@ impl<'a> Search<'a> {
         };
         let gap = guaranteed.zip(first_failing).map(|(held, failing)| failing / held - 1.0);
         if gap.is_some_and(|gap| gap > self.effort.width * 1.001) && !self.axis.whole {
+            let why = if self.replications >= self.effort.max_replications {
+                format!("{} replications, the most allowed, tell no more", self.replications)
+            } else {
+                "no load that was tried between them passes with its bound".to_owned()
+            };
             self.notes.push(format!(
-                "guaranteed and first failing load lie {:.1} % apart, more than the {:.1} % asked for: \
-                 {} replications were reached",
+                "guaranteed and first failing load lie {:.1} % apart, more than the {:.1} % asked for: {why}",
                 gap.unwrap_or(0.0) * 100.0,
-                self.effort.width * 100.0,
-                self.replications
+                self.effort.width * 100.0
             ));
         }
         Ok(Found {
             points: self.points,
+            impossible: self.impossible,
             guaranteed,
             first_failing,
             crossing,

@@ -2,6 +2,7 @@
 
 use super::size::{self, Unmet};
 use crate::engine::EngineError;
+use crate::experiment::alone::alone;
 use crate::experiment::{Estimate, Point, run_point, saturate};
 use crate::scenario::Scenario;
 
@@ -76,5 +77,5 @@ fn answer_alone_s(one: &Scenario, saturated: &Point, window_s: f64) -> Result<Op
     if size::mean_e2e_s(saturated).is_some_and(|e2e_s| e2e_s < window_s) {
         return Ok(None);
     }
-    Ok(size::mean_e2e_s(&run_point(&size::alone(one))?))
+    Ok(size::mean_e2e_s(&run_point(&alone(one))?))
 }

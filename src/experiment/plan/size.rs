@@ -9,16 +9,17 @@ use std::sync::Arc;
 
 use super::demand::{Demand, Rates};
 use crate::engine::EngineError;
-use crate::experiment::objective::{SloVerdict, judge, margins, most_refused_for, refused_at_any_load};
+use crate::experiment::alone::alone;
+use crate::experiment::objective::{
+    SloVerdict, judge, margins, most_refused_for, promised_to_all, refused_at_any_load,
+};
 use crate::experiment::replicate::replicate;
 use crate::experiment::stability::judge_by_saturation;
 use crate::experiment::{Estimate, Point, Verdict, run_point, saturate};
 use crate::metrics::{RunMode, latency_of};
 use crate::scenario::{RunLength, Scenario, Warmup};
-use crate::workload::{Arrivals, Distribution, Metric, Workload};
+use crate::workload::{Arrivals, Metric, Workload};
 
-/// Requests, one after the other, that say how fast a replica is without load.
-const REQUESTS_ALONE: u64 = 1_000;
 /// Requests with which one replica is saturated.
 const REQUESTS_SATURATED: u64 = 4_000;
 /// Replications of each of these.
@@ -92,8 +93,11 @@ pub(super) fn size(
     peak_factor: f64,
     max_gpus: u32,
 ) -> Result<Sizing, EngineError> {
-    let alone = run_point(&alone(one))?;
     let classes = &one.workload.classes;
+    if let Some(why) = promised_to_all(classes) {
+        return Ok(Sizing::Never(why.into()));
+    }
+    let alone = run_point(&alone(one))?;
     let Some(e2e_s) = mean_e2e_s(&alone) else {
         let why = most_refused_for(&alone.runs).unwrap_or("none completes");
         return Ok(Sizing::Never(format!("every request is refused: {why}").into()));
@@ -241,12 +245,6 @@ impl Search<'_> {
 fn unsettled(scenario: &Scenario) -> Result<Point, EngineError> {
     let runs = replicate(scenario, Vec::new(), scenario.run.replications)?;
     Ok(Point::new(Vec::new(), scenario.clone(), runs))
-}
-
-/// One user who asks again as soon as the answer is there: a replica without load.
-pub(super) fn alone(one: &Scenario) -> Scenario {
-    let think_time_s = Distribution::Constant { value: 0.0 };
-    under(one, Arrivals::Closed { users: 1, think_time_s }, REQUESTS_ALONE, REPLICATIONS)
 }
 
 /// What [`saturate`] takes its classes and its number of requests from.

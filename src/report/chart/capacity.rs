@@ -27,6 +27,7 @@ pub fn capacity(capacity: &Capacity) -> Option<Picture> {
             reading::load(held, unit),
             format::interval(estimate)
         ),
+        (Some(held), None) if capacity.axis.fewest => format!("{} are enough", reading::load(held, unit)),
         (Some(held), None) => format!("{} are guaranteed", reading::load(held, unit)),
         (None, _) => "No load meets the objectives".to_owned(),
     };
@@ -41,7 +42,9 @@ pub fn capacity(capacity: &Capacity) -> Option<Picture> {
         colour,
     };
     let marks: Vec<Mark> = [
-        capacity.guaranteed.map(|load| mark(load, "guaranteed", INK)),
+        capacity
+            .guaranteed
+            .map(|load| mark(load, if capacity.axis.fewest { "enough:" } else { "guaranteed" }, INK)),
         capacity.estimate.map(|estimate| mark(estimate.mean, "estimate", PURPLE)),
         capacity.first_failing.map(|load| mark(load, "fails at", VERMILLION)),
     ]

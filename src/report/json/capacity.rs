@@ -19,6 +19,8 @@ struct CapacityFile {
     load_unit: String,
     width: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    impossible: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     guaranteed: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     first_failing: Option<f64>,
@@ -95,6 +97,7 @@ pub fn capacity(capacity: &Capacity) -> Result<String, serde_json::Error> {
         axis: capacity.axis.key.clone(),
         load_unit: capacity.axis.unit.clone(),
         width: capacity.effort.width,
+        impossible: capacity.impossible.clone(),
         guaranteed: capacity.guaranteed,
         first_failing: capacity.first_failing,
         estimate: capacity.estimate.as_ref().map(Interval::from),

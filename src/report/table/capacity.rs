@@ -2,6 +2,7 @@
 
 use super::{Columns, Look, MAX_WIDTH, Tone, headline, labelled, wrapped};
 use crate::experiment::capacity::{Aim, Capacity, Lever, LeverOutcome, Setting, Tuning};
+use crate::experiment::objective::refused_at_any_load;
 use crate::experiment::{Estimate, Point, SloVerdict, Verdict};
 use crate::report::format::{self, ABSENT, chosen, interval, number};
 use crate::report::{fold, provenance, reading};
@@ -84,6 +85,11 @@ fn worst(point: &Point) -> String {
 
 fn state(point: &Point) -> String {
     let state = reading::state(point);
+    let classes = &point.scenario.workload.classes;
+    if let Some(why) = refused_at_any_load(classes, &point.runs) {
+        // Why stands below the table.
+        return why.split(": ").next().unwrap_or(&why).to_owned();
+    }
     match &point.slo {
         SloVerdict::Met => format!("{state}, passes"),
         SloVerdict::Missed { binding } => format!("{state}, fails: {}", short(binding)),
@@ -101,6 +107,17 @@ fn answers(capacity: &Capacity) -> Vec<(&'static str, String)> {
     let unit = &capacity.axis.unit;
     let load = |value: f64| reading::load(value, unit);
     let bracket = match (capacity.guaranteed, capacity.first_failing) {
+        (None, _) if capacity.impossible.is_some() => {
+            format!("none: {}", capacity.impossible.as_deref().unwrap_or_default())
+        }
+        (Some(enough), Some(failing)) if capacity.axis.fewest => {
+            format!("{} are enough; with {} the objectives fail", load(enough), chosen(failing))
+        }
+        (Some(1.0), None) if capacity.axis.fewest => format!("{} is enough", load(1.0)),
+        (Some(enough), None) if capacity.axis.fewest => {
+            format!("{} are enough: every number that was tried passes", load(enough))
+        }
+        (None, Some(failing)) if capacity.axis.fewest => format!("none: {} are not enough", load(failing)),
         (Some(held), Some(failing)) => {
             format!("{} guaranteed; first failing load {}", load(held), load(failing))
         }
@@ -123,7 +140,7 @@ fn answers(capacity: &Capacity) -> Vec<(&'static str, String)> {
         );
         answers.push(("profile band", text));
     }
-    if let Some(binding) = &capacity.binding {
+    if let Some(binding) = capacity.binding.as_ref().filter(|_| capacity.impossible.is_none()) {
         let resource = capacity.resource.as_ref().map_or(String::new(), |text| format!("; {text}"));
         answers.push(("binding", format!("{binding}{resource}")));
     }
