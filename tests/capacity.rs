@@ -106,6 +106,45 @@ fn the_fewest_replicas_are_those_of_the_formula() {
     assert_eq!((found.guaranteed, found.first_failing), (Some(1.0), None));
 }
 
+/// What `--tune` says of a setting's capacity is what a search without it says.
+#[test]
+fn tuning_confirms_by_the_search_that_capacity_does() {
+    let changes = [
+        ("class.chat.input_tokens", "{ constant = 512 }"),
+        ("class.chat.output_tokens", "{ constant = 100 }"),
+        ("class.chat.slo", "{ ttft_p95_ms = 200 }"),
+        ("engine.max_num_seqs", "16"),
+        ("run.requests", "2000"),
+    ];
+    let changes = changes.map(|(key, value)| Override::new(key, value));
+    let document = Document::load("chat-h100").and_then(|document| document.with_overrides(&changes));
+    let (document, catalog) = (document.expect("a scenario"), Catalog::new(None));
+    let tuning = capacity::tune(&document, &catalog, None, Effort::default(), &Silent);
+    let mut tuning = tuning.expect("a run").expect("a batcher");
+    // Sixteen sequences bind: more are chosen, and these too are found again.
+    let chosen = tuning.chosen.expect("a setting");
+    assert!(tuning.settings[chosen].max_num_seqs > 16 && tuning.refuted().is_none(), "{tuning:?}");
+    assert_eq!(tuning.confirmed[0].place, chosen);
+    for one in &tuning.confirmed {
+        let setting = &tuning.settings[one.place];
+        let changes = [
+            Override::new("engine.max_num_seqs", &setting.max_num_seqs.to_string()),
+            Override::new("engine.max_num_batched_tokens", &setting.max_num_batched_tokens.to_string()),
+        ];
+        let alone = document.with_overrides(&changes).expect("a scenario");
+        let alone =
+            capacity::capacity(&alone, &catalog, None, Effort::default(), &Silent).expect("a capacity");
+        assert_eq!((one.guaranteed, one.estimate), (alone.guaranteed, alone.estimate));
+    }
+    let text = knee::report::table::tuning(&tuning, Default::default());
+    assert!(text.contains("short runs, req/s") && text.contains("guaranteed, estimate "), "{text}");
+    // Had the long runs not borne it out, the scenario's own would stand.
+    let own = tuning.confirmed.iter().find(|one| tuning.settings[one.place].max_num_seqs == 16);
+    tuning.chosen = own.map(|own| own.place);
+    let text = knee::report::table::tuning(&tuning, Default::default());
+    assert!(text.contains("the scenario's own: long runs do not find"), "{text}");
+}
+
 /// The share of the requests of a search at loads more than a tenth away from `load`.
 fn requests_far_from(capacity: &Capacity, load: f64) -> f64 {
     let requests = |is_far: bool| -> u64 {

@@ -8,6 +8,7 @@ use super::error::ImportError;
 use super::numbers::small_count;
 use super::point::{Arrival, LengthKind, LoadPoint, MeasuredAt, ServerFacts, TokenLengths};
 use super::requests_csv::{Row, Table};
+use crate::nearest::{did_you_mean, nearest};
 
 /// The columns of a quantity: ours first, then others' names for it.
 const RATE: &[&str] = &["rate_per_s", "offered_per_s", "rate_rps"];
@@ -25,9 +26,48 @@ const TENSOR: &[&str] = &["tensor_parallel_size", "tp", "tp_size"];
 const WEIGHTS: &[&str] = &["weight_dtype", "precision"];
 const PIPELINE: &[&str] = &["pipeline_parallel_size", "pp", "pp_size"];
 
+const QUANTITIES: [&[&str]; 14] = [
+    RATE,
+    COMPLETED,
+    INPUT_LENGTH,
+    OUTPUT_LENGTH,
+    REQUESTS_PER_S,
+    OUTPUT_PER_S,
+    TOTAL_PER_S,
+    MODEL,
+    GPU,
+    ENGINE,
+    VERSION,
+    TENSOR,
+    PIPELINE,
+    WEIGHTS,
+];
+/// Columns of one name.
+const OTHERS: [&str; 15] = [
+    "label",
+    "arrival",
+    "concurrency",
+    "failed",
+    "duration_s",
+    "input_tokens_per_s",
+    "good_per_s",
+    "measured_at",
+    "input_tokens_kind",
+    "output_tokens_kind",
+    "input_tokens_min",
+    "input_tokens_max",
+    "output_tokens_min",
+    "output_tokens_max",
+    "burstiness",
+];
+
+/// Columns of a sweep that are none of a measurement, and called like one.
+const OF_A_SWEEP: [&str; 2] = ["gpus", "usd_per_gpu_hour"];
+
 pub(super) fn read(into: &mut Imported, name: &str, text: &str) -> Result<(), ImportError> {
     let mut table = Table::new(name, text)?;
     let columns = Columns::new(&table);
+    tell_unknown(into, &table);
     let mut empty = 0_u64;
     while let Some(row) = table.next_row()? {
         let point = columns.point(&row)?;
@@ -56,6 +96,37 @@ pub(super) fn read(into: &mut Imported, name: &str, text: &str) -> Result<(), Im
     Ok(())
 }
 
+/// Columns of other names are not read: one that may be a name of a column that is not there is warned of.
+fn tell_unknown(into: &mut Imported, table: &Table<'_>) {
+    let latencies = latency_columns()
+        .flat_map(|(metric, statistic)| [format!("{metric}_{statistic}_ms"), format!("silicon_{metric}_ms")]);
+    let latencies: Vec<String> = latencies.collect();
+    let known = || QUANTITIES.concat().into_iter().chain(OTHERS).chain(latencies.iter().map(String::as_str));
+    let unknown: Vec<&str> =
+        table.names().filter(|name| !name.is_empty() && known().all(|known| known != *name)).collect();
+    // A quantity that has a column is not meant by another one.
+    let is_there = |name: &str| {
+        let all = QUANTITIES.iter().find(|names| names.contains(&name));
+        table.find(name).is_some() || all.is_some_and(|names| names.iter().any(|n| table.find(n).is_some()))
+    };
+    let absent: Vec<&str> = known().filter(|name| !is_there(name)).collect();
+    for name in unknown.iter().filter(|name| !OF_A_SWEEP.contains(name)) {
+        if let Some(question) = did_you_mean(&nearest(name, absent.iter().copied())) {
+            into.warn("", &format!("column `{name}` is not known and not read; {question}"));
+        }
+    }
+    if !unknown.is_empty() {
+        into.leave_out(&format!("columns of other names: {}", unknown.join(", ")));
+    }
+}
+
+/// Metrics and statistics that a table may have a column of.
+fn latency_columns() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let of_all = LoadPoint::default();
+    let of_all = of_all.latencies().map(|(metric, stats)| (metric, stats.named().map(|(name, _)| name)));
+    of_all.into_iter().flat_map(|(metric, names)| names.into_iter().map(move |name| (metric, name)))
+}
+
 /// Where each quantity stands in a table.
 struct Columns {
     /// By quantity, in the order of their constants above.
@@ -67,52 +138,17 @@ struct Columns {
 
 impl Columns {
     fn new(table: &Table<'_>) -> Self {
-        let quantities = [
-            RATE,
-            COMPLETED,
-            INPUT_LENGTH,
-            OUTPUT_LENGTH,
-            REQUESTS_PER_S,
-            OUTPUT_PER_S,
-            TOTAL_PER_S,
-            MODEL,
-            GPU,
-            ENGINE,
-            VERSION,
-            TENSOR,
-            PIPELINE,
-            WEIGHTS,
-        ];
-        let find = quantities.into_iter().filter_map(|names| {
+        let find = QUANTITIES.into_iter().filter_map(|names| {
             let column = names.iter().find_map(|name| table.find(name))?;
             Some((names, column))
         });
         let mut latencies = Vec::new();
-        for (metric, stats) in LoadPoint::default().latencies() {
-            for (statistic, _) in stats.named() {
-                let ours = table.find(&format!("{metric}_{statistic}_ms"));
-                let silicon = || table.find(&format!("silicon_{metric}_ms")).filter(|_| statistic == "mean");
-                latencies.extend(ours.or_else(silicon).map(|column| (metric, statistic, column)));
-            }
+        for (metric, statistic) in latency_columns() {
+            let ours = table.find(&format!("{metric}_{statistic}_ms"));
+            let silicon = || table.find(&format!("silicon_{metric}_ms")).filter(|_| statistic == "mean");
+            latencies.extend(ours.or_else(silicon).map(|column| (metric, statistic, column)));
         }
-        let others = [
-            "label",
-            "arrival",
-            "concurrency",
-            "failed",
-            "duration_s",
-            "input_tokens_per_s",
-            "good_per_s",
-            "measured_at",
-            "input_tokens_kind",
-            "output_tokens_kind",
-            "input_tokens_min",
-            "input_tokens_max",
-            "output_tokens_min",
-            "output_tokens_max",
-            "burstiness",
-        ];
-        let other = others.into_iter().filter_map(|name| Some((name, table.find(name)?)));
+        let other = OTHERS.into_iter().filter_map(|name| Some((name, table.find(name)?)));
         Self {
             find: find.collect(),
             latencies,

@@ -132,6 +132,10 @@ impl<'a> Table<'a> {
         self.header.iter().position(|column| column == name)
     }
 
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.header.iter()
+    }
+
     fn need(&self, name: &str) -> Result<usize, ImportError> {
         self.find(name).ok_or_else(|| {
             let header = self.header.iter().collect::<Vec<_>>().join(",");

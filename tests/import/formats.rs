@@ -269,6 +269,33 @@ fn tables_of_points_with_short_names() {
     says(&import.left_out, "rows without any latency: 1");
 }
 
+/// A column without its unit, or of another tool's name, is told with the name that was meant; what is no name of a figure
+/// is listed only, and what is there under its own name is not asked for again.
+#[test]
+fn columns_of_unknown_names_are_told() {
+    let text = "concurrency,isl,osl,ttft_mean,tpot_mean_ms,qps,tpot_mean,remark\n1,1000,100,50,7,1,7,a\n";
+    let import = knee::import::import_text("mine.csv", text, None).expect("points");
+    assert_eq!(
+        import.warnings,
+        [
+            "column `ttft_mean` is not known and not read; did you mean `ttft_mean_ms`?",
+            "column `qps` is not known and not read; did you mean `rate_per_s`?",
+        ]
+    );
+    assert!(
+        import
+            .left_out
+            .iter()
+            .any(|text| text == "columns of other names: ttft_mean, qps, tpot_mean, remark"),
+        "{:?}",
+        import.left_out
+    );
+    let known = "concurrency,isl,osl,tpot_mean_ms\n1,1000,100,7\n";
+    let import = knee::import::import_text("mine.csv", known, None).expect("points");
+    assert!(import.warnings.is_empty(), "{:?}", import.warnings);
+    assert!(import.left_out.iter().all(|text| !text.contains("other names")), "{:?}", import.left_out);
+}
+
 #[test]
 fn traces_are_recognised_and_taken_whole() {
     let azure =

@@ -1,7 +1,7 @@
 //! What would move the capacity: single changes, tried at the first failing load.
 
 use super::crossing::ratios;
-use super::search::FEWEST;
+use super::search::{FEW, FEWEST};
 use super::side::is_clear;
 use super::{CapacityError, LoadAxis};
 use crate::catalog::Catalog;
@@ -81,8 +81,12 @@ fn tried(
 ) -> Result<LeverOutcome, CapacityError> {
     // As long and with the same start removed as what it is compared with.
     scenario.run = failing.scenario.run.clone();
-    scenario.run.replications = scenario.run.replications.min(FEWEST);
+    let most = scenario.run.replications.min(FEWEST);
+    scenario.run.replications = most.min(FEW);
     let mut point = run_point(&scenario)?;
+    if !is_clear(&point) {
+        point = point.extended(most)?;
+    }
     if before.is_none() && !is_clear(&point) {
         // Nothing to compare with: as many replications then.
         point = point.extended(failing.scenario.run.replications)?;

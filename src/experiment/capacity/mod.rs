@@ -28,7 +28,7 @@ pub(super) use band::{unknown_error, with_steps_scaled};
 pub use crossing::{Crossing, paired};
 pub use levers::{Lever, LeverOutcome};
 pub use search::{Effort, Found};
-pub use tune::{Aim, Setting, Tuning, tune};
+pub use tune::{Aim, Confirmed, Setting, Tuning, tune};
 
 use search::Search;
 

@@ -3,15 +3,20 @@
 //! For a scenario with objectives the best setting is the one with the highest capacity within them; for
 //! one without, the one that completes most per second when saturated. A small grid of powers of two
 //! about the scenario's own setting answers it, since both curves are flat at their top.
+//!
+//! Settings are compared by short runs of the same users, whose capacities lie beside the true ones, mostly above, all
+//! by about as much. What the setting to choose, the scenario's own and the best of the grid are worth is then found as without tuning.
 
 use super::search::{Effort, Search};
 use super::{CapacityError, LoadAxis, estimate_of, has_objectives, paired};
 use crate::catalog::Catalog;
 use crate::engine::Server;
 use crate::experiment::Estimate;
+use crate::experiment::estimate::outside;
 use crate::experiment::saturation::saturate;
 use crate::experiment::sweep::Progress;
 use crate::scenario::{Document, Override, Scenario};
+use crate::units::distinct;
 
 const SEQS: &str = "engine.max_num_seqs";
 const BUDGET: &str = "engine.max_num_batched_tokens";
@@ -43,6 +48,15 @@ pub struct Setting {
     by_replication: Vec<f64>,
 }
 
+/// What a setting is worth by a search as without tuning.
+#[derive(Clone, Debug)]
+pub struct Confirmed {
+    /// Its place in the settings.
+    pub place: usize,
+    pub guaranteed: Option<f64>,
+    pub estimate: Option<Estimate>,
+}
+
 /// The grid and its best.
 #[derive(Clone, Debug)]
 pub struct Tuning {
@@ -57,6 +71,18 @@ pub struct Tuning {
     pub best: Option<usize>,
     pub chosen: Option<usize>,
     pub own: (u32, u32),
+    /// The setting that the grid says to choose, the scenario's own and the grid's best, each once, where capacities are
+    /// compared.
+    pub confirmed: Vec<Confirmed>,
+}
+
+impl Tuning {
+    /// The setting that the short runs said to choose, where the confirming ones do not find it better than the scenario's
+    /// own, which is chosen then.
+    #[must_use]
+    pub fn refuted(&self) -> Option<usize> {
+        self.confirmed.first().map(|first| first.place).filter(|place| self.chosen != Some(*place))
+    }
 }
 
 /// Tries the grid about the scenario's own setting.
@@ -83,8 +109,7 @@ pub fn tune(
     };
     let mut settings = Vec::new();
     for (seqs, budget) in grid(own) {
-        let changes = [Override::new(SEQS, &seqs.to_string()), Override::new(BUDGET, &budget.to_string())];
-        let changed = document.with_overrides(&changes)?;
+        let changed = document.with_overrides(&overrides(seqs, budget))?;
         // A setting that the engine refuses is no candidate.
         let Ok(scenario) = changed.scenario(catalog) else { continue };
         let reached = match &axis {
@@ -103,8 +128,63 @@ pub fn tune(
             by_replication,
         });
     }
-    let (best, chosen) = choose(&mut settings, own);
-    Ok(Some(Tuning { base, aim, unit, settings, best, chosen, own }))
+    let (best, mut chosen) = choose(&mut settings, own);
+    let mut confirmed = Vec::new();
+    if let Some(axis) = &axis {
+        let is_own = |setting: &Setting| (setting.max_num_seqs, setting.max_num_batched_tokens) == own;
+        let of_own = settings.iter().position(is_own);
+        // Where nothing meets the objectives there is nothing to confirm.
+        let places = distinct([chosen, of_own.filter(|_| chosen.is_some()), best].into_iter().flatten());
+        for place in places {
+            let changed = document.with_overrides(&settings[place].overrides())?;
+            confirmed.push(confirm(place, &changed, catalog, axis, effort, &base, progress)?);
+        }
+    }
+    let is_own = |one: &&Confirmed| settings[one.place].overrides() == overrides(own.0, own.1);
+    if let (Some(found), Some(own)) = (confirmed.first(), confirmed.iter().find(is_own))
+        && found.place != own.place
+        && !is_higher(found, own)
+    {
+        chosen = Some(own.place);
+    }
+    Ok(Some(Tuning { base, aim, unit, settings, best, chosen, own, confirmed }))
+}
+
+impl Setting {
+    fn overrides(&self) -> [Override; 2] {
+        overrides(self.max_num_seqs, self.max_num_batched_tokens)
+    }
+}
+
+fn overrides(seqs: u32, budget: u32) -> [Override; 2] {
+    [Override::new(SEQS, &seqs.to_string()), Override::new(BUDGET, &budget.to_string())]
+}
+
+/// Searches as [`super::capacity`] does.
+fn confirm(
+    place: usize,
+    document: &Document,
+    catalog: &Catalog,
+    axis: &LoadAxis,
+    effort: Effort,
+    base: &Scenario,
+    progress: &dyn Progress,
+) -> Result<Confirmed, CapacityError> {
+    let at = |load: f64| axis.scenario(document, catalog, load);
+    let found = Search::new(axis, &at, effort, base.run.replications, progress).run(true)?;
+    let (estimate, _) = estimate_of(&found, axis);
+    let estimate = estimate.filter(|estimate| {
+        outside(estimate, found.guaranteed, found.first_failing).is_none_or(|(_, is_all)| !is_all)
+    });
+    Ok(Confirmed { place, guaranteed: found.guaranteed, estimate })
+}
+
+/// Whether `a` is worth more than `b`: by the estimate, or where one has none by what is guaranteed.
+fn is_higher(a: &Confirmed, b: &Confirmed) -> bool {
+    match (a.estimate, b.estimate) {
+        (Some(a), Some(b)) => a.mean > b.mean,
+        _ => a.guaranteed > b.guaranteed,
+    }
 }
 
 fn grid(own: (u32, u32)) -> Vec<(u32, u32)> {

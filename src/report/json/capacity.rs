@@ -175,6 +175,17 @@ struct TuningFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     best: Option<usize>,
     settings: Vec<SettingBody>,
+    confirmed: Vec<ConfirmedBody>,
+}
+
+/// A setting's capacity as `knee capacity` finds it; `setting` is its place in `settings`, whose values are of short runs.
+#[derive(Serialize)]
+struct ConfirmedBody {
+    setting: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guaranteed: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate: Option<Interval>,
 }
 
 #[derive(Serialize)]
@@ -208,6 +219,15 @@ pub fn tuning(tuning: &Tuning) -> Result<String, serde_json::Error> {
                 max_num_batched_tokens: setting.max_num_batched_tokens,
                 value: setting.value.as_ref().map(Interval::from),
                 shown_worse: setting.shown_worse,
+            })
+            .collect(),
+        confirmed: tuning
+            .confirmed
+            .iter()
+            .map(|one| ConfirmedBody {
+                setting: one.place,
+                guaranteed: one.guaranteed,
+                estimate: one.estimate.as_ref().map(Interval::from),
             })
             .collect(),
     })

@@ -1,7 +1,7 @@
 //! The capacity within objectives as a table of the loads that were tried, and the answer below it.
 
 use super::{Columns, Look, MAX_WIDTH, Tone, headline, labelled, wrapped};
-use crate::experiment::capacity::{Aim, Capacity, Lever, LeverOutcome, Setting, Tuning};
+use crate::experiment::capacity::{Aim, Capacity, Confirmed, Lever, LeverOutcome, Setting, Tuning};
 use crate::experiment::objective::refused_at_any_load;
 use crate::experiment::{Estimate, Point, SloVerdict, Verdict};
 use crate::report::format::{self, ABSENT, chosen, interval, number};
@@ -182,7 +182,7 @@ pub fn tuning(tuning: &Tuning, look: Look) -> String {
     let mut lines = headline(&[&tuning.base], &provenance::arrivals(&tuning.base), look);
     lines.push(String::new());
     let value = match tuning.aim {
-        Aim::Capacity => format!("capacity, {}", tuning.unit),
+        Aim::Capacity => format!("short runs, {}", tuning.unit),
         Aim::Throughput => format!("saturated, {}", tuning.unit),
     };
     let header = ["max_num_seqs", "max_num_batched_tokens", &value, "against the best"];
@@ -198,6 +198,11 @@ pub fn tuning(tuning: &Tuning, look: Look) -> String {
     lines.extend(table.lines());
     lines.push(String::new());
     let answer = match tuning.chosen.map(|place| &tuning.settings[place]) {
+        Some(chosen) if tuning.refuted().is_some() => format!(
+            "max_num_seqs = {}, max_num_batched_tokens = {}, the scenario's own: long runs do not find the best of the \
+             short ones better",
+            chosen.max_num_seqs, chosen.max_num_batched_tokens
+        ),
         Some(chosen) => format!(
             "max_num_seqs = {}, max_num_batched_tokens = {}: nearest to the scenario's own ({}, {}) of those \
              not shown to be worse than the best",
@@ -206,7 +211,30 @@ pub fn tuning(tuning: &Tuning, look: Look) -> String {
         None => "no setting meets the objectives at any load".to_owned(),
     };
     lines.extend(look.paint_all(Tone::Strong, labelled("setting", &answer)));
+    for (position, text) in confirmed(tuning).iter().enumerate() {
+        lines.extend(labelled(if position == 0 { "capacity" } else { "" }, text));
+    }
+    if !tuning.confirmed.is_empty() {
+        let note = "the table is of short runs, which compare settings with each other; capacities are those that \
+                    knee capacity finds without --tune";
+        lines.extend(labelled("note", note));
+    }
     lines.join("\n") + "\n"
+}
+
+/// What settings are worth by long runs, a line each.
+fn confirmed(tuning: &Tuning) -> Vec<String> {
+    let of = |one: &Confirmed| {
+        let setting = &tuning.settings[one.place];
+        let load = |load: f64| format!("{} guaranteed", reading::load(load, &tuning.unit));
+        let guaranteed = one.guaranteed.map_or("no load guaranteed".to_owned(), load);
+        let estimate = one.estimate.as_ref().map(interval);
+        let estimate = estimate.map_or(String::new(), |text| format!(", estimate {text}"));
+        let pair = (setting.max_num_seqs, setting.max_num_batched_tokens);
+        let own = if pair == tuning.own { ", the scenario's own" } else { "" };
+        format!("{guaranteed}{estimate} with {}, {}{own}", pair.0, pair.1)
+    };
+    tuning.confirmed.iter().map(of).collect()
 }
 
 fn remark(tuning: &Tuning, place: usize, setting: &Setting) -> String {
