@@ -193,6 +193,9 @@ pub(super) struct SweepArgs {
     /// Write curve.parquet too: the columns of curve.csv with their types and every digit
     #[arg(long, conflicts_with = "no_files")]
     pub parquet: bool,
+    /// Loads on a linear axis in pictures, also where the sweep spaced them by a factor
+    #[arg(long, conflicts_with = "no_files")]
+    pub linear: bool,
     /// Mark and list so many of the best points, and give them a `rank` in the files; only points count
     /// that meet their objectives and, without any, that are stable
     #[arg(long, value_name = "N", requires = "by", value_parser = clap::value_parser!(u32).range(1..))]
@@ -215,7 +218,7 @@ pub(super) struct CapacityArgs {
     /// First failing load over guaranteed load, less one [default: 5%]
     #[arg(long, value_name = "PER CENT", value_parser = share, conflicts_with = "precision")]
     pub width: Option<f64>,
-    /// Scenario key to search instead of the load; the more, the worse
+    /// Scenario key to search instead of the load; the more, the worse (of deployment.replicas: the fewest)
     #[arg(long, value_name = "KEY")]
     pub axis: Option<String>,
     /// Find the best max_num_seqs and token budget instead: for the highest capacity, or without

@@ -71,7 +71,8 @@ pub(super) fn run(args: &SweepArgs, console: &Console) -> Result<Outcome, Failur
     }
     // A folder that cannot be written must not cost the answer: it is printed first, then the failure.
     let written = write_files(common, "sweep", console, |dir| {
-        files::write_sweep(dir, &result, &ranked, args.parquet, inputs.origin())
+        let wanted = files::Wanted { parquet: args.parquet, linear: args.linear };
+        files::write_sweep(dir, &result, &ranked, wanted, inputs.origin())
     });
     match common.format {
         Format::Table => console.result(&table::sweep(&result, &ranked, console.look()))?,

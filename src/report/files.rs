@@ -76,7 +76,16 @@ pub fn write_run(dir: &Path, point: &Point, origin: Origin) -> Result<Vec<String
     staged.finish(&point.scenario, origin)
 }
 
-/// As [`write_run`], for a sweep and its best points; `curve.parquet` too if that is wanted.
+/// What is wanted of the files of a sweep.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// `curve.parquet` too.
+    pub parquet: bool,
+    /// Loads of the pictures on a linear axis, however they were spaced.
+    pub linear: bool,
+}
+
+/// As [`write_run`], for a sweep and its best points.
 ///
 /// # Errors
 /// As [`write_run`].
@@ -84,17 +93,17 @@ pub fn write_sweep(
     dir: &Path,
     result: &SweepResult,
     ranked: &Ranked,
-    with_parquet: bool,
+    wanted: Wanted,
     origin: Origin,
 ) -> Result<Vec<String>, WriteError> {
     let mut staged = Staged::new(dir)?;
     staged.text("summary.json", json::sweep(result, ranked)?.as_bytes())?;
     let columns = ranked_columns(result, ranked);
     staged.text("curve.csv", &csv::table(&columns)?)?;
-    if with_parquet {
+    if wanted.parquet {
         staged.text("curve.parquet", &parquet::table(&columns)?)?;
     }
-    staged.charts(&chart::of_sweep(result))?;
+    staged.charts(&chart::of_sweep(result, wanted.linear))?;
     staged.finish(&result.base, origin)
 }
 

@@ -43,6 +43,14 @@ pub fn over_runs(point: &Point, value: impl Fn(&RunSummary) -> Option<f64>) -> O
     Estimate::of(&values)
 }
 
+/// Requests that wait on a replica for the first of their tokens to be scheduled, or again after preemption: all replicas'
+/// together, on average. Withheld where the backlog grows, because then it is only the length of the run.
+#[must_use]
+pub fn waiting(point: &Point) -> Option<Estimate> {
+    let of_run = |run: &RunSummary| Some(run.replicas.iter().map(|replica| replica.waiting).sum());
+    over_runs(point, of_run).filter(|_| shows_latency(point))
+}
+
 /// Sum of a count over the replications.
 #[must_use]
 pub fn total(point: &Point, value: impl Fn(&RunSummary) -> u64) -> u64 {

@@ -109,6 +109,7 @@ impl Table<'_> {
         self.simulated("in_flight", |point| {
             fold::over_runs(point, |run| run.in_flight).filter(|_| fold::shows_latency(point))
         });
+        self.simulated("waiting", fold::waiting);
         self.simulated("kv_use", fold::kv_use);
         self.simulated("busy", |point| fold::replica_mean(point, |replica| replica.busy));
         self.latencies("", Part::All);

@@ -5,11 +5,13 @@ mod tables;
 
 use std::path::Path;
 
+use knee::catalog::Catalog;
 use knee::experiment::Estimate;
 use knee::metrics::RunMode;
 use knee::report::rank::Ranked;
 use knee::report::table::{Look, MAX_WIDTH};
 use knee::report::{csv, files, json, table};
+use knee::scenario::{Document, Override};
 use knee::workload::Metric;
 
 const LATENCY_KEYS: [&str; 3] = ["mean_ttft_ms", "median_tpot_ms", "p99_e2el_ms"];
@@ -216,7 +218,7 @@ fn one_replication_claims_no_confidence_and_refusals_have_words() {
 fn an_explanation_leaves_the_manifest_of_a_sweep_alone() {
     let dir = scratch("explain");
     let origin = files::Origin { command: "sweep", input: "name = \"x\"", given: &[] };
-    files::write_sweep(&dir, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
+    files::write_sweep(&dir, &fixture::sweep(), &Ranked::default(), Default::default(), origin).unwrap();
     let before = std::fs::read(dir.join("manifest.json")).unwrap();
     let picture = knee::report::explain::roofline(&fixture::scenario(12.0, RunMode::Steady)).unwrap();
     let names = files::write_roofline(&dir, picture).unwrap();
@@ -228,8 +230,9 @@ fn an_explanation_leaves_the_manifest_of_a_sweep_alone() {
 fn files_are_complete_and_the_same_every_time() {
     let (first, second) = (scratch("first"), scratch("second"));
     let origin = files::Origin { command: "sweep", input: "name = \"x\"", given: &[] };
-    let names = files::write_sweep(&first, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
-    files::write_sweep(&second, &fixture::sweep(), &Ranked::default(), false, origin).unwrap();
+    let names = files::write_sweep(&first, &fixture::sweep(), &Ranked::default(), Default::default(), origin)
+        .unwrap();
+    files::write_sweep(&second, &fixture::sweep(), &Ranked::default(), Default::default(), origin).unwrap();
     for name in [
         "summary.json",
         "curve.csv",
@@ -259,4 +262,15 @@ fn scratch(name: &str) -> std::path::PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name);
     let _ = std::fs::remove_dir_all(&dir);
     dir
+}
+
+/// Of an M/M/1 queue at utilisation 0.8 there wait 0.8^2 / 0.2 = 3.2 on average, by Pollaczek and Khinchine.
+#[test]
+fn as_many_wait_as_theory_says() {
+    let rate = Override::new("arrivals.poisson.rate_per_s", "8");
+    let document = Document::load("mm1").and_then(|document| document.with_overrides(&[rate]));
+    let scenario = document.expect("shipped").scenario(&Catalog::new(None)).expect("a scenario");
+    let point = knee::experiment::run_point(&scenario).expect("a run");
+    let waiting = knee::report::fold::waiting(&point).expect("a stable queue");
+    assert!((waiting.mean / 3.2 - 1.0).abs() < 0.05, "{waiting:?}");
 }

@@ -41,11 +41,11 @@ struct Series {
 /// The chart; `None` for a sweep without one load axis, with more lines than can be told apart, or none of whose points
 /// has a latency.
 #[must_use]
-pub fn latency(result: &SweepResult) -> Option<Picture> {
+pub fn latency(result: &SweepResult, linear: bool) -> Option<Picture> {
     let unit = grid::load_unit(result)?;
     let series = all_series(result)?;
     let goals = goals(result, &series);
-    let frame = frame(result, &series, &goals)?;
+    let frame = frame(result, &series, &goals, linear)?;
     let curve = reading::curve(result);
 
     let mut picture = Picture::default();
@@ -76,7 +76,7 @@ pub fn latency(result: &SweepResult) -> Option<Picture> {
 }
 
 /// A frame that holds every value and limit, with room for the names at its right.
-fn frame(result: &SweepResult, series: &[Series], goals: &[Goal]) -> Option<Frame> {
+fn frame(result: &SweepResult, series: &[Series], goals: &[Goal], linear: bool) -> Option<Frame> {
     let mut loads: Vec<f64> = result.points.iter().filter_map(|point| grid::load(result, point)).collect();
     loads.sort_by(f64::total_cmp);
     loads.dedup();
@@ -86,7 +86,7 @@ fn frame(result: &SweepResult, series: &[Series], goals: &[Goal]) -> Option<Fram
     let largest = shown().chain(limits).reduce(f64::max)?;
     let names = series.iter().map(|series| &series.name).chain(goals.iter().map(|goal| &goal.text));
     let widest = names.map(|name| text_width(name, LABEL_SIZE, true)).fold(0.0, f64::max);
-    let frame = Frame::new(Scale::of_loads(&loads), Scale::log(smallest, largest));
+    let frame = Frame::new(Scale::of_loads(&loads, linear), Scale::log(smallest, largest));
     Some(Frame { right: frame.right.min(f64::from(WIDTH) - widest - NAMES_MARGIN), ..frame })
 }
 

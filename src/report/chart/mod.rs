@@ -35,12 +35,12 @@ use frame::Mark;
 /// A picture and the stem of its files.
 pub type Named = (&'static str, Picture);
 
-/// The pictures of a sweep.
+/// The pictures of a sweep; `linear`: the loads on a linear axis, however they were spaced.
 #[must_use]
-pub fn of_sweep(result: &SweepResult) -> Vec<Named> {
+pub fn of_sweep(result: &SweepResult, linear: bool) -> Vec<Named> {
     let pictures = [
-        ("throughput", throughput(result)),
-        ("latency", latency(result)),
+        ("throughput", throughput(result, linear)),
+        ("latency", latency(result, linear)),
         ("frontier", frontier(result)),
         ("heat", heat(result)),
     ];

@@ -47,16 +47,16 @@ impl Scale {
         Self { kind: Kind::Log, low, high, step: 0.0 }
     }
 
-    /// For loads in ascending order: logarithmic where they were spaced so, else linear from 0.
+    /// For loads in ascending order: logarithmic where they were spaced so and not asked to be `linear`, else linear from 0.
     #[must_use]
-    pub fn of_loads(loads: &[f64]) -> Self {
+    pub fn of_loads(loads: &[f64], linear: bool) -> Self {
         let (low, high) = (loads.first().copied().unwrap_or(0.0), loads.last().copied().unwrap_or(1.0));
         let ratios: Vec<f64> = loads.windows(2).map(|pair| libm::log(pair[1] / pair[0])).collect();
         let most = ratios.iter().fold(0.0_f64, |most, ratio| most.max(*ratio));
         let least = ratios.iter().fold(f64::MAX, |least, ratio| least.min(*ratio));
         // Whole numbers of users are spaced only about evenly.
         let even = ratios.len() >= 3 && least > 0.0 && most < 1.6 * least;
-        if low > 0.0 && even && high / low >= 8.0 {
+        if !linear && low > 0.0 && even && high / low >= 8.0 {
             Self::log_between(low, high)
         } else {
             Self::linear_to(high)
@@ -156,9 +156,10 @@ mod tests {
 
     #[test]
     fn loads_spaced_by_ratios_get_a_log_scale() {
-        assert!(Scale::of_loads(&[25.0, 50.0, 100.0, 200.0, 400.0]).is_log());
-        assert!(!Scale::of_loads(&[4.0, 8.0, 12.0, 16.0, 60.0]).is_log());
-        assert!(!Scale::of_loads(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]).is_log());
-        assert!(!Scale::of_loads(&[0.0, 1.0, 10.0, 100.0]).is_log());
+        assert!(Scale::of_loads(&[25.0, 50.0, 100.0, 200.0, 400.0], false).is_log());
+        assert_eq!(Scale::of_loads(&[25.0, 50.0, 100.0, 200.0, 400.0], true), Scale::linear_to(400.0));
+        assert!(!Scale::of_loads(&[4.0, 8.0, 12.0, 16.0, 60.0], false).is_log());
+        assert!(!Scale::of_loads(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], false).is_log());
+        assert!(!Scale::of_loads(&[0.0, 1.0, 10.0, 100.0], false).is_log());
     }
 }

@@ -12,7 +12,7 @@ use crate::report::reading::{self, load};
 
 /// The chart; `None` for a sweep that is no curve.
 #[must_use]
-pub fn throughput(result: &SweepResult) -> Option<Picture> {
+pub fn throughput(result: &SweepResult, linear: bool) -> Option<Picture> {
     let reading = reading::curve(result)?;
     let points = by_load(result);
     let rate = |pick: fn(&crate::metrics::Group) -> Option<f64>| -> Vec<(f64, f64)> {
@@ -25,7 +25,7 @@ pub fn throughput(result: &SweepResult) -> Option<Picture> {
     let loads: Vec<f64> = points.iter().map(|(load, _)| *load).collect();
     let most_load = *loads.last()?;
     let most = completed.iter().fold(0.0_f64, |most, pair| most.max(pair.1));
-    let frame = Frame::new(Scale::of_loads(&loads), Scale::linear_from_zero(most * 1.12));
+    let frame = Frame::new(Scale::of_loads(&loads, linear), Scale::linear_from_zero(most * 1.12));
 
     let mut picture = Picture::default();
     title(&mut picture, &finding(reading), &subtitle(&provenance::scenarios(result)));

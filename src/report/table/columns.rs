@@ -27,6 +27,7 @@ const OUTPUT: Dispensable = 1;
 const KV: Dispensable = 2;
 const IN_FLIGHT: Dispensable = 3;
 const MEDIAN: Dispensable = 4;
+const WAITING: Dispensable = 5;
 
 struct Column {
     header: String,
@@ -135,6 +136,7 @@ fn columns(result: &SweepResult) -> Vec<Column> {
     }
     if !batches {
         columns.push(of_point("in\nflight", IN_FLIGHT, in_flight));
+        columns.push(of_point("wait-\ning", WAITING, |point| shown(fold::waiting(point), format::mean)));
     }
     if any(&|point| fold::kv_use(point).is_some()) {
         columns.push(of_point("KV\n%", KV, |point| shown(fold::kv_use(point), |share| percent(share.mean))));
