@@ -94,7 +94,8 @@ impl Progress for Bar<'_> {
         match self {
             Self::Drawn(bar) => {
                 bar.inc(runs);
-                if bar.length().is_some_and(|length| bar.position() > length) {
+                // It is still there: more is done than was told, such as what a plan asks of its best fleets.
+                if bar.length().is_some_and(|length| bar.position() >= length) {
                     bar.set_style(style(OPEN_END));
                 }
             }
