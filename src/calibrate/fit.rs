@@ -157,13 +157,16 @@ fn is_all_at_once(cell: &Cell) -> bool {
     matches!(cell.load, Load::AllAtOnce)
 }
 
-/// What all-reduces cost is told apart from the step overhead only by several sizes, one of them above 1.
+/// What all-reduces cost is told apart from the step overhead only by several sizes: the time for which they transfer grows
+/// with them, when they start hardly does, so that this takes a GPU that has none to do.
 fn is_told_by_sizes(parameter: Parameter, cells: &[Cell]) -> bool {
-    if !matches!(parameter, Parameter::AllReduceStartup | Parameter::AllReduceBus) {
-        return false;
-    }
     let sizes: BTreeSet<u32> = cells.iter().map(|cell| cell.serving().tensor_parallel_size).collect();
-    sizes.len() > 1 && !cells[0].serving().hardware.kernels.all_reduce.is_empty()
+    let has_table = !cells[0].serving().hardware.kernels.all_reduce.is_empty();
+    match parameter {
+        Parameter::AllReduceBus => sizes.len() > 1 && has_table,
+        Parameter::AllReduceStartup => sizes.len() > 1 && sizes.contains(&1) && has_table,
+        _ => false,
+    }
 }
 
 /// Cells that are fitted together are of one kind of model.

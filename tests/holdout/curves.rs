@@ -97,8 +97,8 @@ fn load(server: &'static Server, columns: &Columns, row: &csv::StringRecord) -> 
     if (gpus > NODE || server.ranks) && shards == groups && gpus == shards * groups {
         gpus = groups;
     }
-    let expert_parallel = groups > 1;
     let is_source = |source: &Source| {
+        let expert_parallel = groups > 1 || source.always_expert_parallel;
         source.paths.contains(&text("model_path"))
             && source.precision == text("precision")
             && source.versions.is_none_or(|versions| versions.contains(&text("backend_version")))
@@ -109,7 +109,7 @@ fn load(server: &'static Server, columns: &Columns, row: &csv::StringRecord) -> 
     let load = Load {
         source: &server.models[place],
         gpus,
-        expert_parallel,
+        expert_parallel: groups > 1 || server.models[place].always_expert_parallel,
         input: columns.count(row, "isl")?,
         output: columns.count(row, "osl")?,
         users: columns.count(row, "concurrency")?,
