@@ -8,7 +8,9 @@ use knee::catalog::{Catalog, Dtype, ModelKind, Profile, ProfileValues, Standing,
 use knee::experiment::Silent;
 use knee::rng::{Purpose, stream};
 use knee::scenario::Document;
-use knee::validate::{Cell, ErrorRow, Family, Figure, Scored, cells, error_table, error_words, score};
+use knee::validate::{
+    Cell, ErrorRow, Family, Figure, Scored, cells, check_repeated, error_table, error_words, score,
+};
 
 /// Concurrency points of an 8B model on one GPU; what was measured is filled in by the tests.
 const CURVE: &str = r#"
@@ -91,6 +93,60 @@ fn a_known_truth_is_found_again_from_kernel_values() {
     }
     let worst = result.fits[0].errors.iter().map(|row| row.worst_percent.abs()).fold(0.0, f64::max);
     assert!(worst < 3.0, "{worst} %");
+}
+
+/// Offline throughputs of `gpu` alone and in pairs and fours.
+fn batches(gpu: &str) -> Vec<Cell> {
+    let entry = |tp: u32| {
+        let point = |input: u32, output: u32| {
+            format!(
+                "{{ arrival = \"all_at_once\", completed = 300, input_tokens_mean = {input}, \
+                 output_tokens_mean = {output}, requests_per_s = 1 }},\n"
+            )
+        };
+        let points = [(128, 400), (1000, 200), (4000, 60)].map(|(input, output)| point(input, output));
+        format!("[[measurement]]\nengine.tensor_parallel_size = {tp}\npoint = [\n{}]\n", points.concat())
+    };
+    let head = format!(
+        "[model]\nname = \"llama-3.1-8b\"\n[hardware]\ngpu = \"{gpu}\"\n[engine]\nname = \"vllm\"\nversion = \"0.19\"\n"
+    );
+    read(&(head + &[1, 2, 4].map(entry).concat()))
+}
+
+/// What full steps hide is left at what is known of other servers, and all-reduces over PCIe are found again though they
+/// are six times as fast as the GPU's table says.
+#[test]
+fn throughputs_of_batches_tell_compute_and_all_reduces() {
+    for (gpu, bus) in [("h100-sxm", 1.0), ("rtx-pro-6000", 6.0)] {
+        let mut cells = batches(gpu);
+        let truth = |cell: &Cell| {
+            let hardware = &cell.serving().hardware;
+            let mut all_reduce = hardware.kernels.all_reduce.clone();
+            all_reduce.iter_mut().for_each(|point| point.bus_bytes_per_s *= bus);
+            let estimate = hardware.estimated_values("vllm", cell.serving().weight_dtype);
+            ProfileValues { compute: 0.45, per_sequence_s: 4e-6, all_reduce, ..estimate }
+        };
+        for cell in &mut cells {
+            let figures = cell.simulate(&cell.system_with(&truth(cell))).expect("a run").figures;
+            let figure = Figure::RequestThroughput;
+            cell.measured.set(figure, figures.get(figure).expect("a throughput"));
+        }
+        // The splits are not what is tested.
+        let held_out = cells.split_off(5);
+        assert!(held_out.iter().all(|cell| cell.serving().tensor_parallel_size > 1));
+        let fit = &fitted(&cells).fits[0];
+        let right = truth(&cells[0]);
+        let close =
+            |found: f64, right: f64| assert!((found / right - 1.0).abs() < 0.1, "{gpu}: {found} {right}");
+        close(fit.values.compute, right.compute);
+        for (found, right) in fit.values.all_reduce.iter().zip(&right.all_reduce) {
+            close(found.bus_bytes_per_s, right.bus_bytes_per_s);
+        }
+        for hidden in [Parameter::OverheadPerLayer, Parameter::FrontEnd, Parameter::PrefillLaunchPerLayer] {
+            assert!(fit.parameters.iter().all(|one| one.parameter != hidden), "{hidden:?}");
+            assert!((hidden.value_in(&fit.values) - hidden.value_in(&right)).abs() < 1e-9, "{hidden:?}");
+        }
+    }
 }
 
 /// How alike tokens pick experts, and what steps with prompts wait for the host, are told apart from compute and
@@ -248,7 +304,7 @@ fn a_fit_that_does_not_hold_on_what_was_held_out_is_not_called_calibrated() {
 fn what_was_measured_once_counts_once() {
     let cells = measured(0.0, 1);
     let twice = [cells.clone(), cells[2..3].to_vec()].concat();
-    let error = calibrate(&twice, &Options::default(), &Silent).expect_err("refused").to_string();
+    let error = check_repeated(&twice).expect_err("refused").to_string();
     let words = "one measurement is there twice, as set: 16 users, 2000 in, 40 out and as set: 16 users";
     assert!(error.starts_with(words), "{error}");
     let (head, points) = CURVE.split_once("[[measurement]]").expect("a measurement");

@@ -59,6 +59,11 @@ pub(super) fn fit(
     progress: &dyn Progress,
 ) -> Result<Outcome, CalibrateError> {
     let mut prior = kernel_values(&cells[0]);
+    let steps_are_full = cells.iter().all(|cell| matches!(cell.load, Load::AllAtOnce));
+    if steps_are_full {
+        // Nor do they tell that steps with prompts need not wait for the host.
+        prior.prefill_launch_per_layer_s = estimated_values(&cells[0]).prefill_launch_per_layer_s;
+    }
     if also.contains(&Parameter::Throttle) {
         prior.throttle = THROTTLE_PRIOR;
     }
@@ -69,7 +74,7 @@ pub(super) fn fit(
         .into_iter()
         .filter(|p| ALWAYS.contains(p) || *p == compute || also.contains(p) || is_told_by_sizes(*p, cells))
         .filter(|p| !p.is_of_experts() || has_experts(cells))
-        .filter(|p| !HIDDEN_BY_FULL_STEPS.contains(p) || !cells.iter().all(is_all_at_once))
+        .filter(|p| !(steps_are_full && HIDDEN_BY_FULL_STEPS.contains(p)))
         .collect();
     let mut parameters: Vec<Fitted> = Vec::new();
     let first: Vec<f64> = tried.iter().map(|p| libm::log(p.start(&prior))).collect();
@@ -153,8 +158,11 @@ fn kernel_values(cell: &Cell) -> ProfileValues {
     serving.hardware.kernel_values(&serving.engine.engine, weights)
 }
 
-fn is_all_at_once(cell: &Cell) -> bool {
-    matches!(cell.load, Load::AllAtOnce)
+/// What the GPU gets where nothing is fitted.
+fn estimated_values(cell: &Cell) -> ProfileValues {
+    let serving = cell.serving();
+    let weights = serving.model.weights(serving.weight_dtype);
+    serving.hardware.estimated_values(&serving.engine.engine, weights)
 }
 
 /// What all-reduces cost is told apart from the step overhead only by several sizes: the time for which they transfer grows
@@ -176,17 +184,9 @@ fn has_experts(cells: &[Cell]) -> bool {
 }
 
 /// How little a parameter is known: its standard error as a share of the larger of value and prior. (One that is known
-/// to be far below its prior must not return to it.) What a sequence costs must also be known to be above its prior if
-/// it is: a large cost that long steps hide would be most of a smaller model's.
+/// to be far below its prior must not return to it.)
 fn doubt(one: &Fitted) -> f64 {
-    let Some(error) = one.standard_error else { return f64::INFINITY };
-    let of_value = error / one.value.max(one.prior);
-    let above = one.value - one.prior;
-    if one.parameter == Parameter::PerSequence && above > 0.0 {
-        of_value.max(error / above)
-    } else {
-        of_value
-    }
+    one.standard_error.map_or(f64::INFINITY, |error| error / one.value.max(one.prior))
 }
 
 /// `found` as it is stated: errors as wide as so few data leave them, and what may be next to nothing called so.

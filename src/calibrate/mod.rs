@@ -23,9 +23,7 @@ use std::collections::BTreeSet;
 use crate::catalog::{ProfileValues, Standing, Weights};
 use crate::experiment::Progress;
 use crate::units::distinct;
-use crate::validate::{
-    Cell, ErrorRow, Family, Figure, MeasurementError, Scored, check_repeated, error_table,
-};
+use crate::validate::{Cell, ErrorRow, Family, Figure, MeasurementError, Scored, error_table};
 
 pub use hold_out::{HoldOut, HoldOutError};
 pub use parameter::Parameter;
@@ -170,8 +168,6 @@ pub fn calibrate(
             second: format!("{other_engine} on {other_gpu}"),
         });
     }
-    // Twice the same is no new data, and the half of it that is held out was fitted.
-    check_repeated(cells)?;
     if let Some((cell, why)) = cells.iter().find_map(|cell| Some((cell, impossible(cell)?))) {
         return Err(CalibrateError::Impossible { name: cell.name(), why });
     }

@@ -15,7 +15,7 @@ use crate::catalog::Standing;
 use crate::disk;
 use crate::report::{files, validation};
 use crate::scenario::{Document, MeasuredData};
-use crate::validate::cells;
+use crate::validate::{cells, check_repeated};
 
 pub(super) fn run(args: &CalibrateArgs, console: &Console) -> Result<Outcome, Failure> {
     use_threads(args.threads)?;
@@ -39,6 +39,8 @@ pub(super) fn run(args: &CalibrateArgs, console: &Console) -> Result<Outcome, Fa
         }
         all.extend(cells(&measurements)?);
     }
+    // Twice the same is no new data, and the half of it that is held out would have been fitted.
+    check_repeated(&all)?;
     let bar = Bar::new(console);
     let result = calibrate(&all, &options, &bar);
     bar.clear();
