@@ -409,11 +409,6 @@ mod tests {
             status: Status::Fitted,
         };
         assert!(most_doubtful(&[one(5.0, 5.0)]).is_none());
-        assert!(most_doubtful(&[one(67.0, 30.0)]).is_none());
-        let of_sequences =
-            |value| Fitted { parameter: Parameter::PerSequence, prior: 12.0, ..one(value, 30.0) };
-        assert!(most_doubtful(&[of_sequences(67.0)]).is_some());
-        assert!(most_doubtful(&[of_sequences(80.0)]).is_none());
         let clusters: Vec<usize> = (0..1000).collect();
         let found = stated(vec![one(5.0, 5.0), one(50.0, 5.0)], &clusters);
         assert_eq!(

@@ -117,7 +117,13 @@ fn answers(capacity: &Capacity) -> Vec<(&'static str, String)> {
         (Some(enough), None) if capacity.axis.fewest => {
             format!("{} are enough: every number that was tried passes", load(enough))
         }
-        (None, Some(failing)) if capacity.axis.fewest => format!("none: {} are not enough", load(failing)),
+        // Runs that do not outlast an answer show no steady state, of however many replicas.
+        (None, Some(failing)) if capacity.axis.fewest => {
+            format!(
+                "none shown: not even {} in runs this long; a larger run.requests may show fewer",
+                load(failing)
+            )
+        }
         (Some(held), Some(failing)) => {
             format!("{} guaranteed; first failing load {}", load(held), load(failing))
         }
@@ -152,7 +158,7 @@ fn answers(capacity: &Capacity) -> Vec<(&'static str, String)> {
 
 fn levers(capacity: &Capacity) -> Vec<String> {
     let Some(load) = capacity.first_failing else { return Vec::new() };
-    let mut label = format!("at {}", reading::load(load, &capacity.axis.unit));
+    let mut label = format!("at {} ", reading::load(load, &capacity.axis.unit));
     let mut lines = Vec::new();
     for lever in &capacity.levers {
         lines.extend(labelled(&label, &lever_text(lever, capacity.base.gpus)));
