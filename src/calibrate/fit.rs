@@ -8,7 +8,7 @@ use super::least_squares::{Minimum, Problem, approach, settle};
 use super::parameter::Parameter;
 use super::uncertainty::{count, standard_errors, widening};
 use super::{CalibrateError, Fitted, Status};
-use crate::catalog::{Hardware, ProfileValues};
+use crate::catalog::{Hardware, ProfileValues, Weights};
 use crate::experiment::Progress;
 use crate::validate::{Cell, Family, Figure, Figures, Load, MeasurementError, Scored};
 
@@ -154,15 +154,18 @@ pub(super) fn simulate_all(cells: &[Cell], values: &ProfileValues) -> Result<Vec
 /// Where a fit starts: what the kernels reach, with prior host constants.
 fn kernel_values(cell: &Cell) -> ProfileValues {
     let serving = cell.serving();
-    let weights = serving.model.weights(serving.weight_dtype);
-    serving.hardware.kernel_values(&serving.engine.engine, weights)
+    serving.hardware.kernel_values(&serving.engine.engine, weights(cell))
 }
 
 /// What the GPU gets where nothing is fitted.
 fn estimated_values(cell: &Cell) -> ProfileValues {
     let serving = cell.serving();
-    let weights = serving.model.weights(serving.weight_dtype);
-    serving.hardware.estimated_values(&serving.engine.engine, weights)
+    serving.hardware.estimated_values(&serving.engine.engine, weights(cell))
+}
+
+fn weights(cell: &Cell) -> Weights {
+    let serving = cell.serving();
+    serving.model.weights(serving.weight_dtype)
 }
 
 /// What all-reduces cost is told apart from the step overhead only by several sizes: the time for which they transfer grows
@@ -179,8 +182,7 @@ fn is_told_by_sizes(parameter: Parameter, cells: &[Cell]) -> bool {
 
 /// Cells that are fitted together are of one kind of model.
 fn has_experts(cells: &[Cell]) -> bool {
-    let serving = cells[0].serving();
-    serving.model.weights(serving.weight_dtype).kind.has_experts()
+    weights(&cells[0]).kind.has_experts()
 }
 
 /// How little a parameter is known: its standard error as a share of the larger of value and prior. (One that is known

@@ -1,5 +1,7 @@
 //! Whether the promises hold at a point.
 
+use std::fmt;
+
 use super::estimate::Estimate;
 use super::stability::Verdict;
 use crate::metrics::{Group, RunMode, RunSummary};
@@ -124,9 +126,22 @@ pub(super) fn most_refused_for(runs: &[RunSummary]) -> Option<&'static str> {
     reasons.filter(|(refused, _)| *refused > 0).max_by_key(|(refused, _)| *refused).map(|(_, why)| why)
 }
 
-/// That more requests are refused than an objective leaves, for being what they are and not for the load; in words.
+/// Requests that are refused whatever the load, in words: `share: why`.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    pub share: String,
+    pub why: &'static str,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.share, self.why)
+    }
+}
+
+/// That more requests are refused than an objective leaves, for being what they are and not for the load.
 #[must_use]
-pub fn refused_at_any_load(classes: &[Class], runs: &[RunSummary]) -> Option<String> {
+pub fn refused_at_any_load(classes: &[Class], runs: &[RunSummary]) -> Option<Refused> {
     if runs.iter().any(|run| run.totals.rejected_queue_full > 0) {
         return None;
     }
@@ -146,7 +161,7 @@ pub fn refused_at_any_load(classes: &[Class], runs: &[RunSummary]) -> Option<Str
     let sum = |of: fn(&RunSummary) -> u64| runs.iter().map(of).sum::<u64>() as f64;
     let share = sum(|run| run.all.rejected) / sum(|run| run.all.rejected + run.all.completed).max(1.0);
     let why = most_refused_for(runs)?;
-    Some(format!("{:.3} % of the requests are refused at any load: {why}", 100.0 * share))
+    Some(Refused { share: format!("{:.3} % of the requests are refused at any load", 100.0 * share), why })
 }
 
 /// That limits are promised to every request of a class, which no number of requests shows; in words.

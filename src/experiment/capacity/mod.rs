@@ -107,13 +107,8 @@ pub fn capacity(
     let mut found = Search::new(&axis, &at, effort, base.run.replications, progress).run(true)?;
     let mut notes = found.notes.clone();
     notes.extend(lengthened(document, &base, &found));
-    let (mut estimate, objective) = estimate_of(&found, &axis);
-    let doubt = estimate.and_then(|estimate| outside(&estimate, found.guaranteed, found.first_failing));
-    if let Some((why, is_all)) = doubt {
-        let end = if is_all { ", so it is withheld" } else { "" };
-        notes.push(format!("the load at which the objectives are met with equality comes out {why}{end}"));
-        estimate = estimate.filter(|_| !is_all);
-    }
+    let Answer { estimate, objective, doubt } = answer(&found, &axis);
+    notes.extend(doubt);
     let failing = found.first_failing.and_then(|load| point_at(&found.points, load));
     let refused =
         failing.and_then(|point| refused_at_any_load(&point.scenario.workload.classes, &point.runs));
@@ -146,7 +141,7 @@ pub fn capacity(
         found.points.reverse();
     }
     Ok(Capacity {
-        binding: binding.or(refused),
+        binding: binding.or_else(|| refused.map(|refused| refused.to_string())),
         resource,
         guaranteed: found.guaranteed.map(shown),
         first_failing: found.first_failing.map(shown),
@@ -184,6 +179,24 @@ fn lengthened(document: &Document, base: &Scenario, found: &Found) -> Option<Str
 #[must_use]
 pub fn has_objectives(scenario: &Scenario) -> bool {
     scenario.workload.classes.iter().any(|class| !class.slo.objectives.is_empty())
+}
+
+/// What a search comes to.
+struct Answer {
+    /// The load at which the objectives are met with equality; withheld where the bracket contradicts all of it.
+    estimate: Option<Estimate>,
+    objective: Option<String>,
+    /// How the bracket contradicts it, in words.
+    doubt: Option<String>,
+}
+
+fn answer(found: &Found, axis: &LoadAxis) -> Answer {
+    let (estimate, objective) = estimate_of(found, axis);
+    let outside = estimate.and_then(|estimate| outside(&estimate, found.guaranteed, found.first_failing));
+    let Some((why, is_all)) = outside else { return Answer { estimate, objective, doubt: None } };
+    let end = if is_all { ", so it is withheld" } else { "" };
+    let doubt = format!("the load at which the objectives are met with equality comes out {why}{end}");
+    Answer { estimate: estimate.filter(|_| !is_all), objective, doubt: Some(doubt) }
 }
 
 /// The load where the first objective is met with equality, or the saturated throughput where the system

@@ -312,7 +312,8 @@ impl<'a> Search<'a> {
         let mut load = self.axis.rounded(start.min(ceiling), digits);
         let first = self.point(load)?;
         let (upward, scenario) = (first.holds(), first.scenario.clone());
-        self.impossible = refused_at_any_load(&scenario.workload.classes, &first.runs);
+        self.impossible =
+            refused_at_any_load(&scenario.workload.classes, &first.runs).map(|refused| refused.to_string());
         // Before looking for a lower load that holds: whether an idle system does.
         if self.impossible.is_none() && !upward && self.axis.is_load() {
             self.impossible = alone::missed(&scenario)?.map(|missed| {

@@ -8,11 +8,10 @@
 //! by about as much. What the setting to choose, the scenario's own and the best of the grid are worth is then found as without tuning.
 
 use super::search::{Effort, Search};
-use super::{CapacityError, LoadAxis, estimate_of, has_objectives, paired};
+use super::{CapacityError, LoadAxis, answer, estimate_of, has_objectives, paired};
 use crate::catalog::Catalog;
 use crate::engine::Server;
 use crate::experiment::Estimate;
-use crate::experiment::estimate::outside;
 use crate::experiment::saturation::saturate;
 use crate::experiment::sweep::Progress;
 use crate::scenario::{Document, Override, Scenario};
@@ -131,8 +130,7 @@ pub fn tune(
     let (best, mut chosen) = choose(&mut settings, own);
     let mut confirmed = Vec::new();
     if let Some(axis) = &axis {
-        let is_own = |setting: &Setting| (setting.max_num_seqs, setting.max_num_batched_tokens) == own;
-        let of_own = settings.iter().position(is_own);
+        let of_own = settings.iter().position(|setting| setting.is(own));
         // Where nothing meets the objectives there is nothing to confirm.
         let places = distinct([chosen, of_own.filter(|_| chosen.is_some()), best].into_iter().flatten());
         for place in places {
@@ -140,8 +138,8 @@ pub fn tune(
             confirmed.push(confirm(place, &changed, catalog, axis, effort, &base, progress)?);
         }
     }
-    let is_own = |one: &&Confirmed| settings[one.place].overrides() == overrides(own.0, own.1);
-    if let (Some(found), Some(own)) = (confirmed.first(), confirmed.iter().find(is_own))
+    let of_own = confirmed.iter().find(|one| settings[one.place].is(own));
+    if let (Some(found), Some(own)) = (confirmed.first(), of_own)
         && found.place != own.place
         && !is_higher(found, own)
     {
@@ -151,6 +149,11 @@ pub fn tune(
 }
 
 impl Setting {
+    /// Whether its sequences and budget are these.
+    fn is(&self, (seqs, budget): (u32, u32)) -> bool {
+        (self.max_num_seqs, self.max_num_batched_tokens) == (seqs, budget)
+    }
+
     fn overrides(&self) -> [Override; 2] {
         overrides(self.max_num_seqs, self.max_num_batched_tokens)
     }
@@ -172,10 +175,7 @@ fn confirm(
 ) -> Result<Confirmed, CapacityError> {
     let at = |load: f64| axis.scenario(document, catalog, load);
     let found = Search::new(axis, &at, effort, base.run.replications, progress).run(true)?;
-    let (estimate, _) = estimate_of(&found, axis);
-    let estimate = estimate.filter(|estimate| {
-        outside(estimate, found.guaranteed, found.first_failing).is_none_or(|(_, is_all)| !is_all)
-    });
+    let estimate = answer(&found, axis).estimate;
     Ok(Confirmed { place, guaranteed: found.guaranteed, estimate })
 }
 

@@ -5,20 +5,19 @@
 //! bound of what the fleet completes when saturated, so that a short run cannot pass for a steady one.
 
 use std::fmt;
-use std::sync::Arc;
 
 use super::demand::{Demand, Rates};
 use crate::engine::EngineError;
-use crate::experiment::alone::alone;
+use crate::experiment::alone::{alone, under};
 use crate::experiment::objective::{
     SloVerdict, judge, margins, most_refused_for, promised_to_all, refused_at_any_load,
 };
 use crate::experiment::replicate::replicate;
 use crate::experiment::stability::judge_by_saturation;
 use crate::experiment::{Estimate, Point, Verdict, run_point, saturate};
-use crate::metrics::{RunMode, latency_of};
-use crate::scenario::{RunLength, Scenario, Warmup};
-use crate::workload::{Arrivals, Metric, Workload};
+use crate::metrics::latency_of;
+use crate::scenario::Scenario;
+use crate::workload::{Arrivals, Metric};
 
 /// Requests with which one replica is saturated.
 const REQUESTS_SATURATED: u64 = 4_000;
@@ -103,8 +102,8 @@ pub(super) fn size(
         return Ok(Sizing::Never(format!("every request is refused: {why}").into()));
     };
     // A share of refused requests is no latency: of it nobody waits so many times too long.
-    if let Some(why) = refused_at_any_load(classes, &alone.runs) {
-        return Ok(Sizing::Never(why.into()));
+    if let Some(refused) = refused_at_any_load(classes, &alone.runs) {
+        return Ok(Sizing::Never(refused.to_string().into()));
     }
     if let SloVerdict::Missed { binding } = judge(classes, &alone.runs, Verdict::Stable) {
         let worst = margins(classes, &alone.runs).into_iter().find(|margin| margin.objective == binding);
@@ -250,16 +249,6 @@ fn unsettled(scenario: &Scenario) -> Result<Point, EngineError> {
 /// What [`saturate`] takes its classes and its number of requests from.
 pub(super) fn saturated(one: &Scenario) -> Scenario {
     under(one, Arrivals::AllAtOnce, REQUESTS_SATURATED, REPLICATIONS)
-}
-
-fn under(one: &Scenario, arrivals: Arrivals, requests: u64, replications: u32) -> Scenario {
-    let mut scenario = one.clone();
-    scenario.workload = Arc::new(Workload { arrivals, classes: one.workload.classes.clone() });
-    scenario.run.length = RunLength::Requests(requests);
-    scenario.run.replications = replications;
-    scenario.run.mode = RunMode::Steady;
-    scenario.run.warmup = Warmup::Auto;
-    scenario
 }
 
 pub(super) fn mean_e2e_s(point: &Point) -> Option<f64> {

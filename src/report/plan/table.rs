@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{View, words};
-use crate::experiment::plan::{Candidate, Economics, Misfit, Outcome, Plan, Row, Unmet};
+use crate::experiment::plan::{Candidate, Economics, Misfit, Outcome, Plan, Row};
 use crate::report::format::{ABSENT, count, counted, number};
 use crate::report::table::{Columns, Look, MAX_WIDTH, Tone, labelled, wrapped};
-use crate::units::distinct;
+use crate::units::{distinct, grouped};
 
 /// The plan as text.
 #[must_use]
@@ -84,22 +84,19 @@ fn founded(sized: &[&&Row]) -> Option<String> {
 
 /// What meets the objectives with no number of replicas, those with the same reason together.
 fn unmet(rows: &[&Row]) -> Vec<String> {
-    let mut grouped: Vec<(&str, Vec<String>)> = Vec::new();
-    for row in rows {
-        let Outcome::Never(Unmet { reason, times_limit }) = &row.outcome else { continue };
-        let name = words::configuration(row);
-        let text = times_limit.map_or(name.clone(), |times| format!("{name} {times:.2}"));
-        match grouped.iter_mut().find(|(other, _)| other == reason) {
-            Some((_, names)) => names.push(text),
-            None => {
-                let times = if times_limit.is_some() { ", times the limit" } else { "" };
-                grouped.push((reason, vec![times.to_owned(), text]));
-            }
-        }
-    }
-    let text =
-        |(reason, names): (&str, Vec<String>)| format!("{reason}{}: {}", names[0], names[1..].join(", "));
-    grouped.into_iter().flat_map(|group| labelled("not met", &text(group))).collect()
+    let by_reason = grouped(rows.iter().filter_map(|row| {
+        let Outcome::Never(unmet) = &row.outcome else { return None };
+        Some((unmet.reason.as_str(), (words::configuration(row), unmet.times_limit)))
+    }));
+    let text = |(reason, fleets): (&str, Vec<(String, Option<f64>)>)| {
+        let times = if fleets[0].1.is_some() { ", times the limit" } else { "" };
+        let names: Vec<String> = fleets
+            .into_iter()
+            .map(|(name, times)| times.map_or(name.clone(), |times| format!("{name} {times:.2}")))
+            .collect();
+        format!("{reason}{times}: {}", names.join(", "))
+    };
+    by_reason.into_iter().flat_map(|group| labelled("not met", &text(group))).collect()
 }
 
 const HEADER: [&str; 13] = [
@@ -241,8 +238,7 @@ fn standings(rows: &[Row]) -> Option<String> {
 
 /// Candidates that cannot run: those that lack memory by model, each GPU with its sizes; the others by reason.
 fn misfits(misfits: &[&Misfit]) -> Vec<String> {
-    let mut grouped: Vec<(String, Vec<OneGpu>)> = Vec::new();
-    for Misfit { candidate, reason, missing_mib } in misfits {
+    let sizes = misfits.iter().map(|Misfit { candidate, reason, missing_mib }| {
         let Candidate { model, gpu, tensor_parallel_size, weight_dtype, settings } = candidate;
         let heading = match missing_mib {
             Some(_) => {
@@ -254,23 +250,9 @@ fn misfits(misfits: &[&Misfit]) -> Vec<String> {
             None => format!("{model}: {reason}"),
         };
         let missing = missing_mib.map_or(String::new(), |mib| format!(" {:.1}", f64::from(mib) / 1024.0));
-        let size = format!("x{tensor_parallel_size}{missing}");
-        let at = grouped.iter().position(|(other, _)| *other == heading);
-        let at = at.unwrap_or_else(|| {
-            grouped.push((heading, Vec::new()));
-            grouped.len() - 1
-        });
-        let gpus = &mut grouped[at].1;
-        match gpus.iter_mut().find(|(other, _)| other == gpu) {
-            Some((_, sizes)) if sizes.contains(&size) => {}
-            Some((_, sizes)) => sizes.push(size),
-            None => gpus.push((gpu, vec![size])),
-        }
-    }
-    let one_gpu = |(gpu, sizes): &OneGpu| format!("{gpu} {}", sizes.join(", "));
-    let all = |gpus: &[OneGpu]| gpus.iter().map(one_gpu).collect::<Vec<_>>().join("; ");
-    grouped.iter().map(|(heading, gpus)| format!("{heading}: {}", all(gpus))).collect()
+        (heading, (gpu.as_str(), format!("x{tensor_parallel_size}{missing}")))
+    });
+    let one_gpu = |(gpu, sizes): (&str, Vec<String>)| format!("{gpu} {}", distinct(sizes).join(", "));
+    let all = |gpus| grouped(gpus).into_iter().map(one_gpu).collect::<Vec<_>>().join("; ");
+    grouped(sizes).into_iter().map(|(heading, gpus)| format!("{heading}: {}", all(gpus))).collect()
 }
-
-/// A GPU and the sizes of a group of candidates.
-type OneGpu<'a> = (&'a str, Vec<String>);

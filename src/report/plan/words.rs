@@ -7,7 +7,7 @@ use crate::experiment::plan::{
 };
 use crate::report::format::{chosen, counted, number, percent};
 use crate::report::{money, provenance, reading};
-use crate::units::distinct;
+use crate::units::{distinct, grouped};
 
 /// `h100-sxm x2 fp8 max_num_seqs=256`.
 pub(crate) fn configuration(row: &Row) -> String {
@@ -57,40 +57,36 @@ pub(super) fn profiles(rows: &[&Row]) -> Vec<String> {
     if has(true) && has(false) {
         texts.push("calibrated and estimated step times are ranked together".to_owned());
     }
-    let mut elsewhere: Vec<(String, Vec<String>)> = Vec::new();
     let best = rows.iter().enumerate().filter(|(place, row)| *place == 0 || row.pareto);
-    for (_, row) in best {
-        let Some(serving) = row.scenario.serving.as_ref() else { continue };
+    let elsewhere = best.filter_map(|(_, row)| {
+        let serving = row.scenario.serving.as_ref()?;
         let not_fitted = serving.not_fitted();
         let is_fitted_here = !serving.profile.is_fitted_elsewhere(&serving.model.name);
         if is_fitted_here && not_fitted.is_empty() && serving.profile.standing != Standing::Estimated {
-            continue;
+            return None;
         }
-        let (name, mut text) = (configuration(row), serving.foundation());
+        let mut text = serving.foundation();
         if !not_fitted.is_empty() && serving.profile.standing != Standing::Estimated {
             text += &format!("; {} not fitted", not_fitted.join(", "));
         }
-        match elsewhere.iter_mut().find(|(other, _)| *other == text) {
-            Some((_, names)) => names.push(name),
-            None => elsewhere.push((text, vec![name])),
-        }
-    }
-    texts.extend(elsewhere.into_iter().map(|(text, names)| format!("{}: {text}", names.join(", "))));
+        Some((text, configuration(row)))
+    });
+    texts.extend(of_several(elsewhere));
     texts
+}
+
+/// What is to be said of configurations, those of which the same is said together.
+fn of_several(said: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    grouped(said).into_iter().map(|(text, names)| format!("{}: {text}", names.join(", "))).collect()
 }
 
 /// The share of the requests that fleets refuse, whatever the load, those with the same share together.
 pub(super) fn refused(rows: &[&Row]) -> Vec<String> {
-    let mut grouped: Vec<(String, Vec<String>)> = Vec::new();
-    for row in rows {
-        let Some((share, why)) = row.refused() else { continue };
+    of_several(rows.iter().filter_map(|row| {
+        let (share, why) = row.refused()?;
         let text = format!("{} % of the requests are refused at any load: {why}", number(100.0 * share));
-        match grouped.iter_mut().find(|(other, _)| *other == text) {
-            Some((_, names)) => names.push(configuration(row)),
-            None => grouped.push((text, vec![configuration(row)])),
-        }
-    }
-    grouped.into_iter().map(|(text, names)| format!("{}: {text}", names.join(", "))).collect()
+        Some((text, configuration(row)))
+    }))
 }
 
 /// The demand as it was stated, with what it was converted to.

@@ -86,9 +86,9 @@ fn worst(point: &Point) -> String {
 fn state(point: &Point) -> String {
     let state = reading::state(point);
     let classes = &point.scenario.workload.classes;
-    if let Some(why) = refused_at_any_load(classes, &point.runs) {
+    if let Some(refused) = refused_at_any_load(classes, &point.runs) {
         // Why stands below the table.
-        return why.split(": ").next().unwrap_or(&why).to_owned();
+        return refused.share;
     }
     match &point.slo {
         SloVerdict::Met => format!("{state}, passes"),
