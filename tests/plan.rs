@@ -270,8 +270,9 @@ fn a_window_shorter_than_an_answer_is_met_by_no_number_of_gpus() {
         let alone_s: f64 = told.split(' ').next().unwrap().parse().unwrap();
         assert!((9.6..18.0).contains(&alone_s), "{}", unmet.reason);
     }
-    for requests in [1.0, 3.0] {
-        let Outcome::Job(job) = of(requests, 20.0).outcome else { panic!("{requests} in 20 s") };
+    // Nor is it done in less where there is all day.
+    for (requests, window_s) in [(1.0, 20.0), (3.0, 20.0), (1.0, 28_800.0)] {
+        let Outcome::Job(job) = of(requests, window_s).outcome else { panic!("{requests} in {window_s} s") };
         assert_eq!(job.replicas, 1, "{job:?}");
         assert!((9.6..=20.0).contains(&(3600.0 * job.hours)), "{} h", job.hours);
     }

@@ -45,7 +45,12 @@ pub(super) fn size_job(
         return beyond();
     };
     let window_s = job.window_h * SECONDS_PER_HOUR;
-    let answer_s = answer_alone_s(one, &saturation.point, window_s)?;
+    let saturated_per_s = saturation.completed_per_s;
+    let lower = saturated_per_s.lower();
+    // With a replica for each request more of them would have nothing to do.
+    let needed = libm::ceil(job.requests / (window_s * lower)).min(libm::ceil(job.requests)).max(1.0);
+    let busy_s = job.requests / (needed * saturated_per_s.mean);
+    let answer_s = answer_alone_s(one, &saturation.point, busy_s)?;
     if let Some(answer_s) = answer_s.filter(|answer_s| *answer_s > window_s) {
         let [answer_s, window_s] = [answer_s, window_s].map(|seconds| format!("{seconds:.3}"));
         let reason = format!(
@@ -53,15 +58,10 @@ pub(super) fn size_job(
         );
         return Ok(Err(reason.into()));
     }
-    let saturated_per_s = saturation.completed_per_s;
-    let lower = saturated_per_s.lower();
-    // With a replica for each request more of them would have nothing to do.
-    let needed = libm::ceil(job.requests / (window_s * lower)).min(libm::ceil(job.requests));
     if lower <= 0.0 || needed * f64::from(one.gpus) > f64::from(max_gpus) {
         return beyond();
     }
-    let replicas = (needed as u32).max(1);
-    let busy_s = job.requests / (f64::from(replicas) * saturated_per_s.mean);
+    let replicas = needed as u32;
     Ok(Ok(JobFleet {
         replicas,
         gpus: replicas * one.gpus,
@@ -71,10 +71,10 @@ pub(super) fn size_job(
     }))
 }
 
-/// What an answer takes on average on a replica that has nothing else to do. `None` where the window is longer than one
-/// takes when saturated, which is longer still.
-fn answer_alone_s(one: &Scenario, saturated: &Point, window_s: f64) -> Result<Option<f64>, EngineError> {
-    if size::mean_e2e_s(saturated).is_some_and(|e2e_s| e2e_s < window_s) {
+/// What an answer takes on average on a replica that has nothing else to do. `None` where a fleet is busy for longer
+/// than one takes when saturated, which is longer still.
+fn answer_alone_s(one: &Scenario, saturated: &Point, busy_s: f64) -> Result<Option<f64>, EngineError> {
+    if size::mean_e2e_s(saturated).is_some_and(|e2e_s| e2e_s < busy_s) {
         return Ok(None);
     }
     Ok(size::mean_e2e_s(&run_point(&alone(one))?))
