@@ -310,7 +310,7 @@ pub const SERVERS: &[Server] = &[
         system: "h100_sxm",
         backend: "vllm",
         // The script asks for an fp8 cache, the pool was half as large: with one, prompts of 8,192 tokens had their first
-        // token 74 and 86 % too early with 32 and 64 users on two GPUs; without, 10 % and not at all.
+        // token 74 and 86 % too early with 32 and 64 users on two GPUs; without, 14 and 3 %.
         models: &[Source {
             engine: "name = 'vllm'\nversion = '0.14'\nmax_num_seqs = 64\n",
             ..LLAMA_UNDER_VLLM
