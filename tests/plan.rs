@@ -235,19 +235,47 @@ fn a_job_takes_its_work_over_the_saturated_throughput() {
     let plan = planned(&asked);
     let Outcome::Job(job) = &plan.rows[0].outcome else { panic!("{:?}", plan.rows[0].outcome) };
     let hours = 100_000.0 / job.saturated_per_s.mean / 3600.0 / f64::from(job.replicas);
-    assert!((job.hours - hours).abs() < 1e-12 && job.hours <= 4.0);
+    assert!(
+        (job.hours / hours - 1.0).abs() < 0.03 && job.hours <= 4.0,
+        "{} h, at its peak {hours}",
+        job.hours
+    );
     // A run of the whole of a smaller job by one replica, ramp and drain included.
-    let mut scenario = plan.rows[0].scenario.clone();
+    let mean_s = job_takes_s(&plan.rows[0], 1, 10_000, 3);
+    let predicted_s = 10_000.0 / job.saturated_per_s.mean;
+    assert!((mean_s / predicted_s - 1.0).abs() < 0.03, "{mean_s} s, predicted {predicted_s} s");
+}
+
+/// Where a window is a few answers long, filling and emptying the batch is most of it.
+#[test]
+fn the_fleet_of_a_short_job_does_it_in_time_and_one_fewer_does_not() {
+    let mut asked = request("", &["h100-sxm"], None);
+    asked.template = Template::find("chat").unwrap();
+    for (requests, window_s) in [(3000_u32, 30.0), (500, 20.0)] {
+        asked.job = Some(Job { requests: f64::from(requests), window_h: window_s / 3600.0 });
+        let plan = planned(&asked);
+        let Outcome::Job(job) = &plan.rows[0].outcome else { panic!("{:?}", plan.rows[0].outcome) };
+        let peak = f64::from(requests) / (job.saturated_per_s.mean * window_s);
+        assert!(f64::from(job.replicas) > 1.2 * peak, "{} replicas, {peak} at their peak", job.replicas);
+        let takes_s = |replicas| job_takes_s(&plan.rows[0], replicas, u64::from(requests), 20);
+        let (enough_s, fewer_s) = (takes_s(job.replicas), takes_s(job.replicas - 1));
+        assert!((3600.0 * job.hours / enough_s - 1.0).abs() < 0.1, "{} h, {enough_s} s", job.hours);
+        assert!(enough_s <= window_s && fewer_s > 0.93 * window_s, "{enough_s}, {fewer_s} of {window_s} s");
+    }
+}
+
+/// What a fleet takes for all requests at once, s: mean over replications.
+fn job_takes_s(row: &Row, replicas: u32, requests: u64, replications: u32) -> f64 {
+    let mut scenario = row.scenario.clone();
     let classes = scenario.workload.classes.clone();
     let arrivals = knee::workload::Arrivals::AllAtOnce;
     scenario.workload = std::sync::Arc::new(knee::workload::Workload { arrivals, classes });
-    scenario.run.length = RunLength::Requests(10_000);
+    scenario.system.replicas = replicas;
+    scenario.run.length = RunLength::Requests(requests);
     scenario.run.mode = knee::scenario::RunMode::Benchmark;
-    scenario.run.replications = 3;
+    scenario.run.replications = replications;
     let run = run_point(&scenario).unwrap();
-    let mean_s = run.runs.iter().map(|run| run.window.end_s).sum::<f64>() / 3.0;
-    let predicted_s = 10_000.0 / job.saturated_per_s.mean;
-    assert!((mean_s / predicted_s - 1.0).abs() < 0.03, "{mean_s} s, predicted {predicted_s} s");
+    run.runs.iter().map(|run| run.window.end_s).sum::<f64>() / f64::from(replications)
 }
 
 /// One answer is sequential: no number of GPUs makes it shorter, and one request needs no more than one replica.

@@ -7,7 +7,7 @@ use super::error::Failure;
 use super::inputs::{Inputs, write_files};
 use super::precision::say_precision;
 use crate::experiment::precision::{refine, thin_tails};
-use crate::experiment::{SloVerdict, never_warm, run_point, wanders};
+use crate::experiment::{SloVerdict, ends_early, never_warm, run_point, wanders};
 use crate::report::{csv, files, json, table};
 
 pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure> {
@@ -29,6 +29,12 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
         console.warning(
             "the backlog wanders over times as long as a run: tail quantiles come out too low and intervals too \
              narrow; set run.requests higher",
+        );
+    }
+    if ends_early(&point) {
+        console.warning(
+            "runs end with more than a fifth of their requests under way: latencies are of the quicker ones; set \
+             run.requests higher",
         );
     }
     let cold = never_warm(&point);

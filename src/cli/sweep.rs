@@ -13,7 +13,7 @@ use super::precision::say_least;
 use super::progress::Bar;
 use crate::experiment;
 use crate::experiment::journal::{Journal, Start};
-use crate::experiment::{Journalling, Point, SweepPlan, SweepResult, never_warm, wanders};
+use crate::experiment::{Journalling, Point, SweepPlan, SweepResult, ends_early, never_warm, wanders};
 use crate::report::rank::{self, Ranking};
 use crate::report::{csv, files, format, grid, json, table};
 use crate::scenario::{Axis, Override};
@@ -42,16 +42,25 @@ pub(super) fn run(args: &SweepArgs, console: &Console) -> Result<Outcome, Failur
     for warning in warnings {
         console.warning(warning);
     }
-    let short: Vec<&Point> = result.points.iter().filter(|point| wanders(point)).collect();
-    if let Some(first) = short.first() {
-        console.warning(&format!(
-            "at {} of {} points, the first with {}, the backlog wanders over times as long as a run: tail \
-             quantiles come out too low and intervals too narrow; set run.requests higher",
-            short.len(),
-            result.points.len(),
-            grid::name(&result.axes, None, &first.coordinates)
-        ));
-    }
+    let at_some = |is_so: fn(&Point) -> bool, what: &str| {
+        let mut so = result.points.iter().filter(|point| is_so(point));
+        if let Some(first) = so.next() {
+            console.warning(&format!(
+                "at {} of {} points, the first with {}, {what}; set run.requests higher",
+                1 + so.count(),
+                result.points.len(),
+                grid::name(&result.axes, None, &first.coordinates)
+            ));
+        }
+    };
+    at_some(
+        wanders,
+        "the backlog wanders over times as long as a run: tail quantiles come out too low and intervals too narrow",
+    );
+    at_some(
+        ends_early,
+        "runs end with more than a fifth of their requests under way: latencies are of the quicker ones",
+    );
     let cold = result.points.iter().filter(|point| never_warm(point) > 0).count();
     if cold > 0 {
         console.warning(&format!(

@@ -27,7 +27,7 @@ pub use point::{Point, observe, run_once, run_point};
 pub use reading::{CurveReading, Knee, SloCapacity, StabilityLimit, load_unit, number, read_curve};
 pub use refused::refused_share;
 pub use saturation::{Saturation, saturate};
-pub use stability::{Stability, Verdict, never_warm, wanders};
+pub use stability::{Stability, Verdict, ends_early, never_warm, wanders};
 pub use sweep::{
     Journalling, MAX_POINTS, Progress, Silent, SweepError, SweepPlan, SweepResult, sweep, sweep_as,
 };

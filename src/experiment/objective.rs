@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::estimate::Estimate;
-use super::stability::Verdict;
+use super::stability::{Verdict, cut_short};
 use crate::metrics::{Group, RunMode, RunSummary};
 use crate::workload::{Class, Objective, Statistic};
 
@@ -97,6 +97,10 @@ pub fn judge(classes: &[Class], runs: &[RunSummary], stability: Verdict) -> SloV
     // A finite batch has no steady state to be undecided about.
     if stability == Verdict::Undecided && runs.iter().any(|run| run.window.mode == RunMode::Steady) {
         return SloVerdict::Unclear { binding: "whether the system keeps up is undecided".to_owned() };
+    }
+    if let Some(share) = cut_short(runs) {
+        let binding = format!("runs end with {:.0} % of their requests under way", 100.0 * share);
+        return SloVerdict::Unclear { binding };
     }
     match too_short_for(classes, runs) {
         Some(binding) => SloVerdict::Unclear { binding },

@@ -19,7 +19,7 @@ use super::estimate::Estimate;
 use super::point::{Point, run_once};
 use super::replicate::replicate;
 use crate::engine::EngineError;
-use crate::metrics::{RunSummary, Totals};
+use crate::metrics::{ReplicaSummary, RunSummary, Totals};
 use crate::scenario::{RunLength, Scenario};
 use crate::stats::{RunMode, Warmup};
 use crate::workload::{Arrivals, Workload};
@@ -37,6 +37,11 @@ const MOST_TIMES: u32 = 8;
 const FEWEST_REPLICATIONS: u32 = 5;
 /// How far above the throughput of a burst the saturating load is.
 const OVERLOAD: f64 = 1.25;
+/// As many as this wait for each that runs where the backlog never empties: a quarter too much adds up to as many as run.
+const WAITING_OF_RUNNING: f64 = 0.1;
+/// By how much, and how often, the load is raised where fewer do.
+const RAISE: f64 = 1.5;
+const MOST_RAISES: u32 = 10;
 
 /// A system that always has a backlog.
 #[derive(Clone, Debug)]
@@ -76,19 +81,14 @@ pub fn saturate(scenario: &Scenario) -> Result<Option<Saturation>, EngineError> 
         return Ok(None);
     };
     let fitting = fitting_share(std::slice::from_ref(&burst));
-    let rate_per_s = OVERLOAD * burst.all.completed_per_s / fitting;
-    // A rate that is not a rate: nothing completed.
-    if !(rate_per_s > 0.0 && rate_per_s.is_finite()) {
-        return Ok(None);
-    }
-    let mut overloaded = with_load(&one, Arrivals::Poisson { rate_per_s }, requests, RunMode::Steady);
-    // The first half fills the system, the second is measured.
-    overloaded.run.warmup = Warmup::Seconds(0.5 * requests as f64 / rate_per_s);
     let replications = match scenario.run.replications {
         1 => 1,
         asked => asked.max(FEWEST_REPLICATIONS),
     };
-    let runs = replicate(&overloaded, Vec::new(), replications)?;
+    let rate_per_s = OVERLOAD * burst.all.completed_per_s / fitting;
+    let Some((overloaded, runs)) = backlogged(&one, rate_per_s, requests, replications)? else {
+        return Ok(None);
+    };
     let rates: Vec<f64> = runs.iter().map(|run| f64::from(replicas) * run.all.completed_per_s).collect();
     let Some(completed_per_s) = Estimate::of(&rates).filter(|rate| rate.mean > 0.0) else {
         return Ok(None);
@@ -117,6 +117,38 @@ fn filling_burst(scenario: &Scenario, mut requests: u64) -> Result<Option<(u64, 
         }
         requests = (4 * requests).min(MOST_TO_FILL);
     }
+}
+
+/// Runs of at least `requests` in which some always wait, and the scenario of them. A burst lasts as long as its longest
+/// answer, and what it is served at can be far below what fills the system; then the load is raised.
+fn backlogged(
+    scenario: &Scenario,
+    mut rate_per_s: f64,
+    mut requests: u64,
+    replications: u32,
+) -> Result<Option<(Scenario, Vec<RunSummary>)>, EngineError> {
+    for _ in 0..MOST_RAISES {
+        // A rate that is not a rate: nothing completed.
+        if !(rate_per_s > 0.0 && rate_per_s.is_finite()) {
+            break;
+        }
+        let mut overloaded = with_load(scenario, Arrivals::Poisson { rate_per_s }, requests, RunMode::Steady);
+        // The first half fills the system, the second is measured.
+        overloaded.run.warmup = Warmup::Seconds(0.5 * requests as f64 / rate_per_s);
+        let runs = replicate(&overloaded, Vec::new(), replications)?;
+        if runs.iter().all(has_backlog) {
+            return Ok(Some((overloaded, runs)));
+        }
+        rate_per_s *= RAISE;
+        requests = (2 * requests).min(MOST_TO_FILL.max(requests));
+    }
+    Ok(None)
+}
+
+fn has_backlog(run: &RunSummary) -> bool {
+    let sum = |of: fn(&ReplicaSummary) -> f64| run.replicas.iter().map(of).sum::<f64>();
+    let is_full = run.totals.rejected_queue_full > 0;
+    is_full || sum(|replica| replica.waiting) > WAITING_OF_RUNNING * sum(|replica| replica.running)
 }
 
 /// Share of the requests that are not too long for the deployment.

@@ -52,6 +52,11 @@ const FULLER: f64 = 1.5;
 const BATCH_CORRELATION: f64 = 0.5;
 /// A finite run that completes less than this share of what is sent meanwhile falls behind.
 const KEPT_UP: f64 = 0.98;
+/// What grows while this share of the growth or less waits is not a backlog: the run is short against its answers, and
+/// those under way are still adding up.
+const BACKLOG_OF_GROWTH: f64 = 0.5;
+/// A steady run that ends before this share of its requests do is short against its answers.
+const UNDER_WAY: f64 = 0.2;
 /// Fewer in flight than this are few whatever their trend: half-empty systems fluctuate by nature.
 const FEW_IN_FLIGHT: f64 = 1.0;
 
@@ -79,12 +84,18 @@ pub fn judge(arrivals: &Arrivals, mode: RunMode, evidence: &[&StabilityEvidence]
     let (first, last) = (mean_of(evidence, |e| e.mean_first_half), mean_of(evidence, |e| e.mean_last_half));
     let fuller = last / first.max(f64::MIN_POSITIVE);
     let growing = growth_per_s.lower() > 0.0 && growth_per_s.mean > GROWTH_OF_OFFERED * offered;
+    let waits = mean_of(evidence, |e| e.waiting_growth_per_s) > BACKLOG_OF_GROWTH * growth_per_s.mean;
     if mode == RunMode::Benchmark {
         // One finite run, perhaps of a load that varies: what counts is whether it fell behind.
-        let behind = growing && fuller > FULLER && mean_of(evidence, |e| e.achieved_over_offered) < KEPT_UP;
+        let behind =
+            growing && waits && fuller > FULLER && mean_of(evidence, |e| e.achieved_over_offered) < KEPT_UP;
         let verdict = if behind { Verdict::Unstable } else { Verdict::Stable };
         let reason = format!("{:.1} in flight in the first half, {:.1} in the second", first, last);
         return say(verdict, reason);
+    }
+    if growing && !waits && fuller > FULLER {
+        let reason = "requests are sent for no longer than answers take, and hardly one waits".to_owned();
+        return say(Verdict::Undecided, reason);
     }
     if growing && fuller > FULLER {
         let rate = growth_per_s.mean;
@@ -149,6 +160,21 @@ pub fn wanders(point: &Point) -> bool {
         && batch_correlation(&evidence) > BATCH_CORRELATION
 }
 
+/// The share of the requests still under way when steady runs ended, where it is so large that latencies are of the
+/// quicker ones.
+#[must_use]
+pub(super) fn cut_short(runs: &[RunSummary]) -> Option<f64> {
+    let share = |run: &RunSummary| run.totals.in_flight_at_end as f64 / run.totals.offered.max(1) as f64;
+    let steady = runs.iter().filter(|run| run.window.mode == RunMode::Steady);
+    steady.map(share).reduce(f64::max).filter(|share| *share > UNDER_WAY)
+}
+
+/// Whether a point has a steady state, but runs that are over before many of their requests are.
+#[must_use]
+pub fn ends_early(point: &Point) -> bool {
+    point.stability.verdict == Verdict::Stable && cut_short(&point.runs).is_some()
+}
+
 /// How many of its runs were over before the warm-up that was asked for was: they are kept whole.
 #[must_use]
 pub fn never_warm(point: &Point) -> usize {
@@ -166,4 +192,37 @@ pub(super) fn batch_correlation(evidence: &[&StabilityEvidence]) -> f64 {
     let covariance =
         pairs().map(|w| (w[0] - mean) * (w[1] - mean)).sum::<f64>() / pairs().count().max(1) as f64;
     if variance > 0.0 { covariance / variance } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Catalog;
+    use crate::experiment::{SloVerdict, run_point};
+    use crate::scenario::Document;
+
+    /// Servers of ten seconds each, 200 requests a second for ten seconds: nobody waits with 4,000 servers, which complete
+    /// 400 per second, and the number in flight grows all the same.
+    #[test]
+    fn a_system_that_fills_is_not_one_that_falls_behind() {
+        let run = |servers: u32, requests: u32| {
+            let text = format!(
+                "[engine]\nname = 'synthetic'\nservers = {servers}\nservice_time = {{ exponential = {{ mean_s = 10.0 }} }}\n\
+                 [arrivals.poisson]\nrate_per_s = 200\n[[class]]\nname = 'all'\nshare = 1.0\nslo = {{ e2e_p90_ms = 30000 }}\n\
+                 [run]\nrequests = {requests}\nreplications = 5\n"
+            );
+            let scenario = Document::parse(&text, None).expect("TOML").scenario(&Catalog::new(None));
+            run_point(&scenario.expect("a scenario")).expect("it runs")
+        };
+        let short = run(4000, 2000);
+        assert_eq!(short.stability.verdict, Verdict::Stable, "{}", short.stability.reason);
+        assert!(ends_early(&short));
+        assert!(matches!(short.slo, SloVerdict::Unclear { .. }), "{:?}", short.slo);
+        let long = run(4000, 60_000);
+        assert!(!ends_early(&long));
+        assert_eq!(long.slo, SloVerdict::Met);
+        // With 1,000 they complete 100 per second.
+        assert_eq!(run(1000, 2000).stability.verdict, Verdict::Unstable);
+        assert_eq!(run(1000, 60_000).stability.verdict, Verdict::Unstable);
+    }
 }

@@ -177,6 +177,9 @@ pub struct StabilityEvidence {
     pub final_over_mean: f64,
     /// Least-squares slope of the in-flight count over the second half, requests per second.
     pub growth_per_s: f64,
+    /// The same of those that wait for a slot, a KV block or a server. While a batch only fills, the number in flight grows
+    /// and nobody waits.
+    pub waiting_growth_per_s: f64,
     /// Mean in flight over the last half and over the half before it.
     pub mean_last_half: f64,
     pub mean_first_half: f64,

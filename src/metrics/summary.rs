@@ -158,15 +158,20 @@ impl Recorder {
         let (first, last) = bins.split_at(half);
         let offered: u64 = last.iter().map(|(_, _, bin)| bin.offered).sum();
         let completed: u64 = last.iter().map(|(_, _, bin)| bin.completed).sum();
-        let levels: Vec<f64> =
-            last.iter().map(|(_, span, bin)| bin.admitted() as f64 / *span as f64).collect();
+        let levels = |of: fn(&Bin) -> u128| -> Vec<f64> {
+            last.iter().map(|(_, span, bin)| of(bin) as f64 / *span as f64).collect()
+        };
         let times: Vec<f64> = last.iter().map(|(start, ..)| *start as f64 / NANOS_PER_SEC).collect();
+        let growth = |levels: &[f64]| linear_slope(&times, levels).map_or(0.0, |line| line.slope);
+        let levels_waiting = levels(|bin| bin.waiting);
+        let levels = levels(Bin::admitted);
         let batch = (levels.len() / 8).max(1);
         let whole = mean(&bins);
         StabilityEvidence {
             achieved_over_offered: completed as f64 / offered.max(1) as f64,
             final_over_mean: levels.last().map_or(0.0, |end| end / whole.max(f64::MIN_POSITIVE)),
-            growth_per_s: linear_slope(&times, &levels).map_or(0.0, |line| line.slope),
+            growth_per_s: growth(&levels),
+            waiting_growth_per_s: growth(&levels_waiting),
             mean_first_half: mean(first),
             mean_last_half: mean(last),
             offered_per_s: bins.iter().map(|(_, _, bin)| bin.offered).sum::<u64>() as f64

@@ -109,6 +109,7 @@ pub fn capacity(
     notes.extend(lengthened(document, &base, &found));
     let Answer { estimate, objective, doubt } = answer(&found, &axis);
     notes.extend(doubt);
+    notes.extend(metastable(&found, &axis));
     let failing = found.first_failing.and_then(|load| point_at(&found.points, load));
     let refused =
         failing.and_then(|point| refused_at_any_load(&point.scenario.workload.classes, &point.runs));
@@ -208,12 +209,29 @@ fn estimate_of(found: &Found, axis: &LoadAxis) -> (Option<Estimate>, Option<Stri
     }
     let limit = found.saturated_per_s.filter(|_| axis.is_rate() && found.first_failing.is_some());
     match (&found.crossing, limit) {
-        (Some(crossing), Some(limit)) if limit.mean < crossing.load.mean => (Some(limit), None),
+        (Some(crossing), Some(limit)) if limit.mean < crossing.load.mean && !is_beyond(found, limit) => {
+            (Some(limit), None)
+        }
         (Some(crossing), _) => (Some(crossing.load), Some(crossing.objective.clone())),
         // Loads that hold up to the limit, of which the first beyond it does not.
         (None, Some(limit)) if found.guaranteed.is_some() => (Some(limit), None),
         (None, _) => (None, None),
     }
+}
+
+/// Whether loads pass that are above what a full queue lets the system complete, by their own runs.
+fn is_beyond(found: &Found, limit: Estimate) -> bool {
+    found.guaranteed.is_some_and(|guaranteed| guaranteed > limit.upper())
+}
+
+/// That the guaranteed load holds only as long as nothing fills the queue, where a full one makes the system slower.
+fn metastable(found: &Found, axis: &LoadAxis) -> Option<String> {
+    let limit = found.saturated_per_s.filter(|limit| axis.is_rate() && is_beyond(found, *limit))?;
+    Some(format!(
+        "with a full queue {:.3} req/s are completed, fewer than the guaranteed load: it holds while no backlog has formed, \
+         and one that has (after an outage or a burst) does not drain under it",
+        limit.mean
+    ))
 }
 
 fn point_at(points: &[(f64, Point)], load: f64) -> Option<&Point> {

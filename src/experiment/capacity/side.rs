@@ -32,6 +32,7 @@ pub(super) fn is_clear(point: &Point) -> bool {
 /// Whether the runs of a point are long enough for its tails and against their own fluctuations.
 pub(super) fn is_long_enough(point: &Point) -> bool {
     thin_tails(point).is_empty()
+        && stability::cut_short(&point.runs).is_none()
         && point.runs.iter().all(|run| run.window.settled)
         && correlation(point) <= LONG_ENOUGH
 }

@@ -13,10 +13,10 @@ use crate::experiment::objective::{
     SloVerdict, judge, margins, most_refused_for, promised_to_all, refused_at_any_load,
 };
 use crate::experiment::replicate::replicate;
-use crate::experiment::stability::judge_by_saturation;
+use crate::experiment::stability::{cut_short, judge_by_saturation};
 use crate::experiment::{Estimate, Point, Verdict, run_point, saturate};
 use crate::metrics::latency_of;
-use crate::scenario::Scenario;
+use crate::scenario::{RunLength, Scenario};
 use crate::workload::{Arrivals, Metric};
 
 /// Requests with which one replica is saturated.
@@ -30,6 +30,9 @@ const SPAN_S: f64 = 300.0;
 const SPAN_ANSWERS: f64 = 30.0;
 const FEWEST_REQUESTS: f64 = 4_000.0;
 const MOST_REQUESTS: f64 = 200_000.0;
+/// But of so many answers it spans all, and is made this much longer where too many are still under way at its end.
+const FEWEST_ANSWERS: f64 = 10.0;
+const LONGER: u64 = 4;
 /// Requests in flight on average below which they are alone as good as always: a rate with fewer is simulated as one with
 /// these, for thousands of requests of a demand of one a day would outlast the clock.
 const LEAST_IN_FLIGHT: f64 = 1e-3;
@@ -192,6 +195,10 @@ impl Search<'_> {
     fn try_count(&self, count: u32) -> Result<Result<Point, String>, EngineError> {
         let mut scenario = self.fleet(count);
         let mut point = self.judged(&scenario)?;
+        if let (Some(_), RunLength::Requests(requests)) = (cut_short(&point.runs), scenario.run.length) {
+            scenario.run.length = RunLength::Requests(requests.saturating_mul(LONGER));
+            point = self.judged(&scenario)?;
+        }
         if matches!(point.slo, SloVerdict::Unclear { .. }) {
             scenario.run.replications = MORE_REPLICATIONS;
             point = self.judged(&scenario)?;
@@ -232,7 +239,8 @@ impl Search<'_> {
             _ => Arrivals::Poisson { rate_per_s },
         };
         let span_s = SPAN_S.max(SPAN_ANSWERS * self.e2e_s);
-        let requests = (rate_per_s * span_s).clamp(FEWEST_REQUESTS, MOST_REQUESTS) as u64;
+        let requests = (rate_per_s * span_s).clamp(FEWEST_REQUESTS, MOST_REQUESTS);
+        let requests = requests.max(FEWEST_ANSWERS * self.e2e_s * rate_per_s) as u64;
         let mut scenario = under(self.one, arrivals, requests, REPLICATIONS);
         scenario.system.replicas = count;
         scenario.gpus = self.one.gpus * count;
