@@ -414,6 +414,23 @@ fn an_absurd_demand_is_told_in_words_and_a_candidate_asked_for_twice_is_one() {
     assert!((1e13..1e14).contains(&gpus), "{unmet}");
 }
 
+/// A key given twice has the values of both; what cannot be divided cannot run, however much memory is missing too.
+#[test]
+fn a_key_varied_twice_has_all_its_values_and_misfits_stand_where_they_belong() {
+    let mut asked = request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(1.0)));
+    let value = |value: &str| ("engine.max_num_seqs".to_owned(), vec![value.to_owned()]);
+    asked.vary = vec![value("64"), value("128")];
+    let settings: Vec<_> = planned(&asked).rows.into_iter().map(|row| row.candidate.settings).collect();
+    let key = "engine.max_num_seqs".to_owned();
+    assert_eq!(settings, [vec![(key.clone(), "64".to_owned())], vec![(key, "128".to_owned())]]);
+    asked.vary.clear();
+    asked.models = vec!["llama-3.1-405b".to_owned()];
+    asked.tensor_parallel_sizes = vec![1, 3];
+    let lacks_memory: Vec<bool> =
+        planned(&asked).misfits.iter().map(|misfit| misfit.missing_mib.is_some()).collect();
+    assert_eq!(lacks_memory, [true, false]);
+}
+
 #[test]
 fn a_profile_holds_for_its_own_gpu_and_weights_are_as_published() {
     let with = |name: &str, sets: &[(&str, &str)]| {

@@ -1,4 +1,4 @@
-//! One row per request: `send_s,input_tokens,output_tokens,ttft_ms,e2e_ms`, other columns ignored.
+//! One row per request: `send_s,input_tokens,output_tokens,ttft_ms,e2e_ms`, other columns left out.
 //!
 //! Latencies may be in seconds (`ttft_s`, `e2e_s`); a column without its unit is not guessed at. A row
 //! without an E2E is a request that failed.
@@ -22,6 +22,12 @@ pub(super) fn read(into: &mut Imported, name: &str, text: &str) -> Result<(), Im
         .latency("e2e")?
         .ok_or_else(|| ImportError::file(name, "no column of E2E", "a column `e2e_ms` or `e2e_s`"))?;
     let ttft = table.latency("ttft")?;
+    let read = [Some(send), Some(input), Some(output), Some(e2e), ttft.map(|(column, _)| column)];
+    let others = (0..).zip(table.names()).filter(|(column, _)| !read.contains(&Some(*column)));
+    let others: Vec<String> = others.map(|(_, name)| quoted(name)).collect();
+    if !others.is_empty() {
+        into.leave_out(&format!("columns that are not read: {}", others.join(", ")));
+    }
     let (mut failed, mut impossible, mut empty) = (0_u64, 0_u64, 0_u64);
     while let Some(row) = table.next_row()? {
         let Some(e2e_s) = row.number(e2e)?.map(|value| value * e2e_scale) else {

@@ -655,3 +655,13 @@ fn a_named_profile_without_values_for_what_is_served() {
     }
     scenario(MINIMAL, &["hardware.profile=h100-sxm-vllm-estimated", "model.weight_dtype=int4"]);
 }
+
+/// SGLang keeps memory for the activations of its steps; what it leaves to weights and KV is nothing here.
+#[test]
+fn steps_that_leave_no_memory_to_weights_are_what_is_told() {
+    let text = "[model]\nname = 'llama-3.1-8b'\n[hardware]\ngpu = 'h100-sxm'\n[engine]\nname = 'sglang'\n\
+                max_num_batched_tokens = 200000\n[arrivals.poisson]\nrate_per_s = 1.0\n";
+    let message = refusal(text, &[]);
+    assert!(message.contains("weights 15.0 GiB, of 78.7 GiB x 0 for weights and KV"), "{message}");
+    assert!(message.contains("max_num_batched_tokens = 200000 leave no memory to weights"), "{message}");
+}

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::{Basis, PlanError, PlanRequest};
 use crate::catalog::{Catalog, Dtype, Price};
 use crate::scenario::{Override, Scenario, ScenarioErrors};
+use crate::units::grouped;
 
 /// Tensor parallel sizes that are tried where none are named: those of a host of eight GPUs, also where
 /// they are joined by PCIe only, of which a warning tells.
@@ -58,7 +59,7 @@ pub(super) fn enumerate(request: &PlanRequest, catalog: &Catalog, basis: &Basis)
         [] => &USUAL_TENSOR_PARALLEL_SIZES,
         named => named,
     };
-    let settings = product(&request.vary);
+    let settings = product(&each_once(&request.vary));
     let mut candidates: Vec<Candidate> = Vec::new();
     for model in &basis.models {
         let own_dtype = published_dtype(model, catalog, basis);
@@ -98,6 +99,14 @@ pub(super) fn published_dtype(model: &str, catalog: &Catalog, basis: &Basis) -> 
     let (found, variant) = catalog.model(model, Path::new("")).ok()?;
     let own = variant.unwrap_or(found.native_weight_dtype);
     (own.bits_per_weight() < asked.bits_per_weight()).then_some(own)
+}
+
+/// Keys with all the values that they were given, however often they were.
+fn each_once(vary: &[(String, Vec<String>)]) -> Vec<(String, Vec<String>)> {
+    let values = |(key, values): &(String, Vec<String>)| {
+        values.iter().map(|value| (key.clone(), value.clone())).collect::<Vec<_>>()
+    };
+    grouped(vary.iter().flat_map(values))
 }
 
 /// Every combination of the values of the varied keys, the last fastest.
@@ -163,7 +172,9 @@ pub(super) fn resolve(
         Ok(scenario) => scenario,
         Err(errors) => {
             let reasons: Vec<&str> = errors.problems.iter().map(|problem| problem.message.as_str()).collect();
-            let missing_mib = errors.problems.iter().find_map(|problem| problem.missing_mib);
+            // What cannot be divided does not run with more memory either.
+            let missing = errors.problems.iter().find_map(|problem| problem.missing_mib);
+            let missing_mib = missing.filter(|_| errors.only_about_fit());
             let misfit = Misfit { candidate, reason: reasons.join("; "), missing_mib };
             return Ok(Err((misfit, errors)));
         }

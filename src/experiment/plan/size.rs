@@ -207,7 +207,7 @@ impl Search<'_> {
             SloVerdict::Met => Ok(point),
             SloVerdict::NoObjectives if point.stability.verdict == Verdict::Stable => Ok(point),
             SloVerdict::Missed { binding } => Err(format!("{binding} fails")),
-            SloVerdict::Unclear { binding } => Err(format!("{binding} is not shown to hold")),
+            SloVerdict::Unclear { binding } => Err(format!("not shown to hold: {binding}")),
             SloVerdict::NoObjectives | SloVerdict::Unstable => {
                 Err(format!("not stable: {}", point.stability.reason))
             }

@@ -2,6 +2,7 @@
 
 use super::Context;
 use super::llm::{MaxModelLen, indivisible_heads};
+use crate::catalog::KvShare;
 use crate::cost::{MemoryBudget, MemoryInputs, alternatives, memory_budget};
 use crate::kv::KvSpec;
 use crate::scenario::keys::{engine as keys, list, root};
@@ -32,7 +33,7 @@ pub(super) fn check<'d>(
     let Some(longest) = longest.filter(|_| started || budget.kv_available > 0) else {
         let problem = pool_is_too_small(engine, inputs, &budget)
             .or_else(|| draft_does_not_fit(engine, inputs))
-            .unwrap_or_else(|| does_not_fit(context, top, inputs, &budget));
+            .unwrap_or_else(|| does_not_fit(context, top, inputs, &budget, asked));
         reader.problem(problem);
         return None;
     };
@@ -196,9 +197,14 @@ fn does_not_fit(
     top: &Section<'_>,
     inputs: &MemoryInputs<'_>,
     budget: &MemoryBudget,
+    asked: MaxModelLen,
 ) -> Problem {
     let gpus = context.lookups.all_hardware(context.catalog);
-    let ways = alternatives(inputs, 1, &gpus).unwrap_or_default();
+    let tokens = match asked {
+        MaxModelLen::Given(tokens) => tokens.min(inputs.model.max_position_embeddings),
+        MaxModelLen::Default | MaxModelLen::Auto => 1,
+    };
+    let ways = alternatives(inputs, tokens, &gpus).unwrap_or_default();
     let gib = |bytes: u64| bytes as f64 / GIB;
     let MemoryInputs { model, hardware, tensor_parallel_size: tp, .. } = *inputs;
     let place = match (tp, inputs.pipeline_parallel_size) {
@@ -216,14 +222,21 @@ fn does_not_fit(
         model.name,
         inputs.weight_dtype.name()
     );
-    let label = format!(
-        "weights {:.1} + activations {:.1} + other {:.1} GiB, of {:.1} GiB x {}",
-        gib(budget.weights),
-        gib(budget.activations),
-        gib(budget.non_torch + budget.graphs),
-        gib(budget.total),
-        budget.gpu_memory_utilization
-    );
+    let (weights, other) = (gib(budget.weights), gib(budget.non_torch + budget.graphs));
+    let (activations, total) = (gib(budget.activations), gib(budget.total));
+    let share = budget.gpu_memory_utilization;
+    let label = match budget.kv_share {
+        KvShare::OfTotal => format!(
+            "weights {weights:.1} + activations {activations:.1} + other {other:.1} GiB, of {total:.1} GiB x {share}"
+        ),
+        KvShare::OfTotalForWeightsAndKv => format!(
+            "weights {weights:.1} GiB, of {:.1} GiB x {share} for weights and KV",
+            total - gib(budget.non_torch)
+        ),
+        KvShare::OfFree => format!(
+            "weights {weights:.1} + activations {activations:.1} + other {other:.1} GiB, of {total:.1} GiB"
+        ),
+    };
     // With ranks it would say something else under every engine.
     let parallel = ways.tensor_parallel_size.filter(|_| inputs.data_parallel.is_none());
     let parallel = parallel.filter(|tp| indivisible_heads(model, *tp).is_none());
@@ -237,7 +250,12 @@ fn does_not_fit(
     .into_iter()
     .flatten()
     .collect();
-    let help = if would_fit.is_empty() {
+    let help = if share <= 0.0 {
+        format!(
+            "steps of max_num_batched_tokens = {} leave no memory to weights: set it lower, or gpu_memory_utilization",
+            inputs.max_num_batched_tokens
+        )
+    } else if would_fit.is_empty() {
         "no single change makes it fit: combine tensor_parallel_size, weight_dtype and gpu".to_owned()
     } else {
         format!("what would fit, each alone: {}", list(would_fit))
