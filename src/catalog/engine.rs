@@ -194,6 +194,8 @@ impl<'a> EngineTable<'a> {
             Some(asked) => self.nearest_lower(asked, &versions)?,
         };
         let asked_version = asked.filter(|asked| minor(asked) != minor(used)).map(str::to_owned);
+        // A candidate has its release's defaults, but may have values of its own in a profile.
+        let candidate = asked.filter(|asked| asked_version.is_none() && candidate(asked).is_some());
         let row = self.table.version.iter().find(|row| row.versions.contains(used));
         let row = row.ok_or_else(|| self.file.invalid("it has no versions"))?;
         let memory = self.table.memory.iter().filter(|row| compare(&row.from, used).is_le());
@@ -213,7 +215,7 @@ impl<'a> EngineTable<'a> {
         });
         Ok(EngineDefaults {
             engine: engine.clone(),
-            version: used.clone(),
+            version: candidate.unwrap_or(used).to_owned(),
             asked_version,
             known_versions: versions.clone(),
             scheduler,
@@ -373,6 +375,21 @@ pub(super) fn compare(a: &str, b: &str) -> Ordering {
     minor(a).cmp(&minor(b))
 }
 
+/// Number of a release candidate: 3 of `1.0.0rc3`.
+fn candidate(version: &str) -> Option<u32> {
+    let (_, number) = version.split_once("rc")?;
+    number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Whether `version` is `last` or an earlier one. Where `last` is a release candidate, the release and later candidates of
+/// its minor version are not.
+pub(super) fn is_up_to(version: &str, last: &str) -> bool {
+    match (compare(version, last), candidate(last)) {
+        (Ordering::Equal, Some(last)) => candidate(version).is_some_and(|number| number <= last),
+        (order, _) => order.is_le(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,6 +400,10 @@ mod tests {
         assert_eq!(minor("1.0.0rc3"), Some((1, 0)));
         assert_eq!(minor("v0.19.2"), Some((0, 19)));
         assert_eq!(minor("1"), Some((1, 0)));
+        let up_to = |version| is_up_to(version, "1.0.0rc3");
+        assert!(["0.21.0", "1.0.0rc1", "1.0.0rc3"].into_iter().all(up_to));
+        assert!(!["1.0", "1.0.0", "1.0.0rc4", "1.1.0rc2"].into_iter().any(up_to));
+        assert!(is_up_to("0.13.2", "0.13") && !is_up_to("0.14", "0.13"));
         for nonsense in ["", "x", "0.x", "main"] {
             assert_eq!(minor(nonsense), None, "{nonsense}");
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::de::DeValue;
 
-use super::engine::{compare, is_version};
+use super::engine::{compare, is_up_to, is_version};
 use super::files::File;
 use super::hardware::{AllReduceRow, ExpertKernels, HALF_TOKENS, HALF_WIDTH, read_all_reduce};
 use super::record::{self, FitRecord};
@@ -431,7 +431,7 @@ pub(super) fn best(profiles: Vec<Profile>, version: Option<&str>, weights: Weigh
     let holds = |profile: &Profile| match (&profile.until_version, version) {
         (None, _) => true,
         (Some(_), None) => false,
-        (Some(last), Some(version)) => compare(version, last).is_le(),
+        (Some(last), Some(version)) => is_up_to(version, last),
     };
     let distance = |profile: &Profile| {
         let values = profile.values.first().filter(|values| values.weight_dtype == weights.dtype)?;

@@ -246,7 +246,8 @@ fn run(server: &Server, split: Split, roles: &[Role], text: &str, file: Option<&
     if let Some(file) = file {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let also: Vec<&str> = also.iter().map(|parameter| parameter.key()).collect();
-        let command = format!("knee calibrate {name} -o profile.toml --fit {}", also.join(","));
+        let fit = if also.is_empty() { String::new() } else { format!(" --fit {}", also.join(",")) };
+        let command = format!("knee calibrate {name} -o profile.toml{fit}");
         fs::write(file.with_extension("profile.toml"), profile_toml(&result, &command)).expect("a profile");
     }
     if std::env::var_os("KNEE_LOADS").is_some() {

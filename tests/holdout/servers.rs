@@ -255,7 +255,7 @@ pub const SERVERS: &[Server] = &[
             versions: Some(&["1.0.0rc3"]),
             model: "qwen3-32b",
             weights: "fp8",
-            engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
+            engine: "name = 'tensorrt-llm'\nversion = '1.0.0rc3'\nkv_cache_dtype = 'fp8'\n",
             budget: Budget::PromptAndUsers,
             ..Source::PLAIN
         }],
@@ -275,7 +275,7 @@ pub const SERVERS: &[Server] = &[
             versions: Some(&["1.0.0rc3"]),
             model: "qwen3-235b-a22b",
             weights: "fp8",
-            engine: "name = 'tensorrt-llm'\nversion = '1.0'\nkv_cache_dtype = 'fp8'\n",
+            engine: "name = 'tensorrt-llm'\nversion = '1.0.0rc3'\nkv_cache_dtype = 'fp8'\n",
             budget: Budget::PromptAndUsers,
             ..Source::PLAIN
         }],
@@ -825,6 +825,20 @@ pub const SERVERS: &[Server] = &[
             ..OFFLINE
         }),
         also: &[AttentionCompute],
+        ..Server::PLAIN
+    },
+    Server {
+        name: "h100-sxm tensorrt-llm 1.2 fp8 dense",
+        gpu: "h100-sxm",
+        weights: "fp8",
+        measured: Some(&Measured {
+            gpu: "H100-SXM-80GB",
+            weights: "fp8",
+            models: LLAMAS,
+            loads: 12,
+            ..OFFLINE
+        }),
+        also: &[],
         ..Server::PLAIN
     },
     Server {
