@@ -543,6 +543,12 @@ fn rows_of_all_reduce_are_in_order() {
         let error = catalog.profile("auto", &l4, "vllm", None, Dtype::Bf16, here()).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
+    let half = "all_reduce = [{ gpus = 2, startup_us = 9.0, bus_gb_per_s = 100.0, large_from_kib = 256 }]\nsource = \"a test\"";
+    let catalog =
+        with_profile("all-reduce-half", "l4-vllm.toml", &PROFILE.replacen("source = \"a test\"", half, 1));
+    let l4 = catalog.hardware("l4").unwrap();
+    let error = catalog.profile("auto", &l4, "vllm", None, Dtype::Bf16, here()).unwrap_err().to_string();
+    assert!(error.contains("line 15: only one of `large_startup_us` and `large_from_kib`"), "{error}");
 }
 
 /// What people write, and what they mean.

@@ -333,7 +333,7 @@ fn scaled(values: &ProfileValues, factor: f64) -> ProfileValues {
     scaled.prefill_launch_per_layer_s *= factor;
     scaled.per_sequence_s *= factor;
     for point in &mut scaled.all_reduce {
-        point.startup_s *= factor;
+        *point = point.with_startups(factor);
         point.bus_bytes_per_s /= factor;
     }
     scaled

@@ -210,7 +210,7 @@ impl Parameter {
             PerSequence => values.per_sequence_s = value * 1e-6,
             FrontEnd => values.front_end_s = value * 1e-3,
             Throttle => values.throttle = value,
-            AllReduceStartup => scale(values, hardware, |point| point.startup_s *= value),
+            AllReduceStartup => scale(values, hardware, |point| *point = point.with_startups(value)),
             AllReduceBus => scale(values, hardware, |point| point.bus_bytes_per_s *= value),
         }
     }

@@ -50,8 +50,14 @@ fn values(out: &mut String, fit: &Fit) {
 }
 
 fn all_reduce(point: &AllReduce) -> String {
+    let large = if point.large_from_bytes.is_finite() {
+        let (startup_us, from_kib) = (point.large_startup_s * 1e6, point.large_from_bytes / 1024.0);
+        format!(", large_startup_us = {}, large_from_kib = {}", digits(startup_us), digits(from_kib))
+    } else {
+        String::new()
+    };
     format!(
-        "{{ gpus = {}, startup_us = {}, bus_gb_per_s = {} }}",
+        "{{ gpus = {}, startup_us = {}, bus_gb_per_s = {}{large} }}",
         point.gpus,
         digits(point.startup_s * 1e6),
         digits(point.bus_bytes_per_s / 1e9)

@@ -87,12 +87,24 @@ pub struct ExpertKernels {
     pub memory: f64,
 }
 
-/// Start-up time and bus bandwidth of an all-reduce over `gpus` GPUs.
+/// Start-up time and bus bandwidth of an all-reduce over `gpus` GPUs. Small messages go in one stage, in which each GPU
+/// reads those of all others; larger ones in two, which start later.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AllReduce {
     pub gpus: u32,
     pub startup_s: f64,
     pub bus_bytes_per_s: f64,
+    /// Start-up of messages from `large_from_bytes` on, which is infinite where all start alike.
+    pub large_startup_s: f64,
+    pub large_from_bytes: f64,
+}
+
+impl AllReduce {
+    /// The same with start-ups `factor` times as long.
+    #[must_use]
+    pub fn with_startups(self, factor: f64) -> Self {
+        Self { startup_s: self.startup_s * factor, large_startup_s: self.large_startup_s * factor, ..self }
+    }
 }
 
 #[derive(Deserialize)]
@@ -168,6 +180,8 @@ pub(super) struct AllReduceRow {
     gpus: u32,
     startup_us: f64,
     bus_gb_per_s: f64,
+    large_startup_us: Option<f64>,
+    large_from_kib: Option<f64>,
 }
 
 /// Bounds of what a GPU's file may hold, well beyond any chip: each in the unit of its key.
@@ -175,6 +189,7 @@ const TOTAL_GIB: (f64, f64) = (0.1, 1e5);
 const GB_PER_S: (f64, f64) = (0.01, 1e6);
 const TERA_PER_S: (f64, f64) = (0.01, 1e6);
 const STARTUP_US: (f64, f64) = (0.0, 1e6);
+const MESSAGE_KIB: (f64, f64) = (0.0, 1e9);
 pub(super) const HALF_TOKENS: (f64, f64) = (0.0, 1e5);
 pub(super) const HALF_WIDTH: (f64, f64) = (0.0, 1e5);
 /// The estimate made of it, a part, is one of a profile too.
@@ -279,17 +294,33 @@ pub(super) fn read_all_reduce(
     file: &File,
 ) -> Result<Vec<AllReduce>, CatalogError> {
     check_order(key, rows, file)?;
+    let of_row = |index: usize| format!("{key}.{index}.gpus");
     let key: Vec<&str> = key.split('.').filter(|part| part.parse::<usize>().is_err()).collect();
     let key = key.join(".");
     rows.iter()
-        .map(|row| {
+        .enumerate()
+        .map(|(index, row)| {
             file.within(&format!("{key}.gpus"), f64::from(row.gpus), (2.0, f64::from(MOST_GPUS)))?;
             let startup_us = file.within(&format!("{key}.startup_us"), row.startup_us, STARTUP_US)?;
             let bus_gb_per_s = file.within(&format!("{key}.bus_gb_per_s"), row.bus_gb_per_s, GB_PER_S)?;
+            let (large_startup_us, large_from_kib) = match (row.large_startup_us, row.large_from_kib) {
+                (Some(startup_us), Some(from_kib)) => (
+                    file.within(&format!("{key}.large_startup_us"), startup_us, STARTUP_US)?,
+                    file.within(&format!("{key}.large_from_kib"), from_kib, MESSAGE_KIB)?,
+                ),
+                (None, None) => (startup_us, f64::INFINITY),
+                _ => {
+                    let message =
+                        "only one of `large_startup_us` and `large_from_kib`; expected both or none";
+                    return Err(file.invalid_in(&of_row(index), message));
+                }
+            };
             Ok(AllReduce {
                 gpus: row.gpus,
                 startup_s: startup_us * 1e-6,
                 bus_bytes_per_s: bus_gb_per_s * 1e9,
+                large_startup_s: large_startup_us * 1e-6,
+                large_from_bytes: large_from_kib * 1024.0,
             })
         })
         .collect()

@@ -37,7 +37,7 @@ mod tiles;
 pub use ranks::{Ranks, Sharing};
 
 use super::StepShape;
-use super::communication::all_reduce;
+use super::communication::Communication;
 use super::expert_parallel::Spread;
 use super::launch::{Graphs, Launch};
 use crate::catalog::{Dtype, Hardware, Model, ProfileValues};
@@ -114,8 +114,7 @@ pub struct StepCost {
     head_memory_s: f64,
     attention: AttentionCost,
     kv: KvCost,
-    communication_s: f64,
-    communication_per_token_s: f64,
+    communication: Communication,
     launch: Launch,
     /// Under data parallelism: what follows from the tokens of all ranks together.
     shared: Option<ranks::Shared>,
@@ -149,7 +148,6 @@ impl StepCost {
         let parameters = model.parameters();
         let weights = model.weight_bytes(weight_dtype);
         let head = f64::from(model.vocab_size) * f64::from(model.hidden_size);
-        let (communication_s, communication_per_token_s) = all_reduce(model, hardware, profile, tp);
         let all_experts_s = weights.routed / (stream * profile.expert_memory);
         let experts = Experts::new(model, profile, gpus * hardware.compute_flops(weight_dtype), tp);
         let dense_per_token_s = 2.0 * parameters.dense as f64 / compute;
@@ -178,8 +176,7 @@ impl StepCost {
             head_memory_s: ACTIVATION_BYTES * head / stream,
             attention: AttentionCost::new(model, gpus * hardware.bf16_flops * profile.attention_compute),
             kv: KvCost::new(model, kv_dtype, tp, hardware.memory_bandwidth_bytes_per_s * kv_memory),
-            communication_s,
-            communication_per_token_s,
+            communication: Communication::new(model, hardware, profile, tp),
             launch: Launch::NONE,
             shared: None,
         }
@@ -245,8 +242,7 @@ impl StepCost {
             head_memory_s: 0.0,
             attention: AttentionCost::NONE,
             kv: KvCost::NONE,
-            communication_s: 0.0,
-            communication_per_token_s: 0.0,
+            communication: Communication::NONE,
             launch: Launch::NONE,
             shared: None,
         }
@@ -278,8 +274,7 @@ impl StepCost {
             head_memory_s: self.head_memory_s * factor,
             attention: self.attention.scaled(factor),
             kv: self.kv.scaled(factor),
-            communication_s: self.communication_s * factor,
-            communication_per_token_s: self.communication_per_token_s * factor,
+            communication: self.communication.scaled(factor),
             launch: self.launch.scaled(factor),
             shared: self.shared.map(|shared| shared.scaled(factor)),
         }
@@ -361,7 +356,7 @@ impl StepCost {
         let sequences = f64::from(shape.sequences);
         let mut linear_compute_s = self.linear_compute_per_token_s * tokens
             + self.tile_row_s * f64::from(tiles::padding(shape.tokens));
-        let mut communication_s = self.communication_s + self.communication_per_token_s * tokens;
+        let mut communication_s = self.communication.time_s(tokens);
         let mut head_rows = shape.sampled;
         if RANKS && let Some(shared) = &self.shared {
             linear_compute_s += shared.compute_s(all);

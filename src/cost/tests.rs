@@ -149,7 +149,7 @@ fn tensor_parallelism_divides_work_and_adds_all_reduces() {
     setup.values.all_reduce.clear();
     let shape = prefill(1024, Tokens::MAX);
     let one = setup.cost(1).terms(&shape);
-    for (tp, startup_s, bus) in [(2, 4.3e-6, 262e9), (4, 4.8e-6, 288e9), (8, 5.4e-6, 351e9)] {
+    for (tp, startup_s, bus) in [(2, 15e-6, 262e9), (4, 8e-6, 288e9), (8, 9.5e-6, 351e9)] {
         let many = setup.cost(tp).terms(&shape);
         let gpus = f64::from(tp);
         for (part, whole) in [
@@ -163,6 +163,17 @@ fn tensor_parallelism_divides_work_and_adds_all_reduces() {
         let bytes = 1024.0 * 8192.0 * 2.0;
         let expected = 2.0 * 80.0 * (startup_s + 2.0 * (gpus - 1.0) / gpus * bytes / bus);
         assert_close(many.communication_s, expected, 1e-9);
+    }
+    // A token is 16 KiB: messages over eight GPUs are large from 16 tokens on, over four from 32.
+    for (tp, tokens, startup_s) in
+        [(8, 15, 5.4e-6), (8, 16, 9.5e-6), (4, 31, 4.8e-6), (4, 32, 8e-6), (2, 511, 4.3e-6), (2, 512, 15e-6)]
+    {
+        let of_step = setup.cost(tp).terms(&prefill(tokens, Tokens::MAX));
+        let point =
+            setup.hardware.kernels.all_reduce.iter().find(|point| point.gpus == tp).expect("measured");
+        let bytes = 2.0 * f64::from(tp - 1) / f64::from(tp) * f64::from(tokens) * 16384.0;
+        let expected = 160.0 * (startup_s + bytes / point.bus_bytes_per_s);
+        assert_close(of_step.communication_s, expected, 1e-9);
     }
     // More GPUs than KV heads: each holds at least one.
     assert_close(setup.cost(16).terms(&shape).kv_s, one.kv_s / 8.0, 1e-9);

@@ -245,7 +245,7 @@ pub const SERVERS: &[Server] = &[
         ..Server::PLAIN
     },
     Server {
-        name: "h100-sxm tensorrt-llm fp8 dense",
+        name: "h100-sxm tensorrt-llm 1.0.0rc3 fp8 dense",
         gpu: "h100-sxm",
         system: "h100_sxm",
         backend: "trtllm",
@@ -265,7 +265,7 @@ pub const SERVERS: &[Server] = &[
         ..Server::PLAIN
     },
     Server {
-        name: "h100-sxm tensorrt-llm fp8 experts",
+        name: "h100-sxm tensorrt-llm 1.0.0rc3 fp8 experts",
         gpu: "h100-sxm",
         system: "h100_sxm",
         backend: "trtllm",

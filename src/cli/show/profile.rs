@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::Page;
-use crate::catalog::{AllReduce, Catalog, CatalogError, ModelKind, Profile, Standing};
+use super::hardware::all_reduce;
+use crate::catalog::{Catalog, CatalogError, ModelKind, Profile, Standing};
 use crate::report::format::number;
 
 pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogError> {
@@ -64,9 +65,8 @@ pub(super) fn describe(catalog: &Catalog, name: &str) -> Result<String, CatalogE
                     format!("compute falls by up to {lost} % under sustained load (power-limited clock)"),
                 );
             }
-            for AllReduce { gpus, startup_s, bus_bytes_per_s } in &values.all_reduce {
-                let (startup, bus) = (number(startup_s * 1e6), number(bus_bytes_per_s / 1e9));
-                page.line("all-reduce", format!("{gpus} GPUs: {startup} us + {bus} GB/s"));
+            for point in &values.all_reduce {
+                page.line("all-reduce", all_reduce(point));
             }
             if !values.note.is_empty() {
                 page.line("", &values.note);
