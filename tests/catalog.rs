@@ -543,12 +543,23 @@ fn rows_of_all_reduce_are_in_order() {
         let error = catalog.profile("auto", &l4, "vllm", None, Dtype::Bf16, here()).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
-    let half = "all_reduce = [{ gpus = 2, startup_us = 9.0, bus_gb_per_s = 100.0, large_from_kib = 256 }]\nsource = \"a test\"";
-    let catalog =
-        with_profile("all-reduce-half", "l4-vllm.toml", &PROFILE.replacen("source = \"a test\"", half, 1));
-    let l4 = catalog.hardware("l4").unwrap();
-    let error = catalog.profile("auto", &l4, "vllm", None, Dtype::Bf16, here()).unwrap_err().to_string();
-    assert!(error.contains("line 15: only one of `large_startup_us` and `large_from_kib`"), "{error}");
+    for (keys, words) in [
+        (
+            "large_from_kib = 256",
+            "line 15: only one of `large_startup_us` and `large_from_kib`; expected both or none",
+        ),
+        (
+            "large_from_kib = 256, large_startup_us = 8",
+            "`values.all_reduce.large_startup_us` is 8; it must lie in 9 to ",
+        ),
+    ] {
+        let row = format!("all_reduce = [{{ gpus = 2, startup_us = 9.0, bus_gb_per_s = 100.0, {keys} }}]");
+        let text = PROFILE.replacen("source = \"a test\"", &format!("{row}\nsource = \"a test\""), 1);
+        let catalog = with_profile("all-reduce-large", "l4-vllm.toml", &text);
+        let l4 = catalog.hardware("l4").unwrap();
+        let error = catalog.profile("auto", &l4, "vllm", None, Dtype::Bf16, here()).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
 }
 
 /// What people write, and what they mean.

@@ -304,8 +304,9 @@ pub(super) fn read_all_reduce(
             let startup_us = file.within(&format!("{key}.startup_us"), row.startup_us, STARTUP_US)?;
             let bus_gb_per_s = file.within(&format!("{key}.bus_gb_per_s"), row.bus_gb_per_s, GB_PER_S)?;
             let (large_startup_us, large_from_kib) = match (row.large_startup_us, row.large_from_kib) {
-                (Some(startup_us), Some(from_kib)) => (
-                    file.within(&format!("{key}.large_startup_us"), startup_us, STARTUP_US)?,
+                (Some(large_us), Some(from_kib)) => (
+                    // No step is shorter than one of a single token.
+                    file.within(&format!("{key}.large_startup_us"), large_us, (startup_us, STARTUP_US.1))?,
                     file.within(&format!("{key}.large_from_kib"), from_kib, MESSAGE_KIB)?,
                 ),
                 (None, None) => (startup_us, f64::INFINITY),
