@@ -186,7 +186,12 @@ fn a_value_that_is_wrong_whatever_the_candidate_is_an_error() {
     assert!(text.contains("engine.max_num_seqs=abc") && text.contains("engine.max_num_seqs=def"), "{text}");
     assert!(vary("engine.max_num_sequences", &["64"]).is_err());
     // An engine that does not have the scenario's version is no slip of the value: the others are planned.
-    let plan = vary("engine.name", &["vllm", "sglang"]).unwrap();
+    let mut asked = request("chat-h100", &["h100-sxm"], Some(Demand::RatePerS(2.0)));
+    let vary = |key: &str, values: &[&str]| {
+        (key.to_owned(), values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
+    };
+    asked.vary = vec![vary("engine.name", &["vllm", "sglang"]), vary("engine.version", &["0.23"])];
+    let plan = planned(&asked);
     assert_eq!((plan.rows.len(), plan.misfits.len()), (1, 1));
     assert!(plan.misfits[0].missing_mib.is_none(), "{:?}", plan.misfits);
     let text = report::plan::table(&plan, report::table::Look::default());
@@ -412,6 +417,33 @@ fn an_absurd_demand_is_told_in_words_and_a_candidate_asked_for_twice_is_one() {
     let gpus = unmet.to_string();
     let gpus: f64 = gpus.split(' ').nth(3).and_then(|number| number.parse().ok()).unwrap();
     assert!((1e13..1e14).contains(&gpus), "{unmet}");
+}
+
+/// Another engine takes its own newest version, not the scenario's; a job that is refused in part is not done.
+#[test]
+fn an_engine_that_is_varied_has_a_version_of_its_own_and_refuses_what_it_refuses() {
+    let mut asked = request("overnight-h100", &["h100-sxm"], None);
+    asked.models = vec!["llama-3.1-8b".to_owned()];
+    asked.weight_dtypes = vec!["fp8".to_owned()];
+    asked.job = Some(Job { requests: 10_000.0, window_h: 4.0 });
+    asked.vary = vec![("engine.name".to_owned(), vec!["vllm".to_owned(), "tensorrt-llm".to_owned()])];
+    let plan = planned(&asked);
+    assert!(plan.misfits.is_empty(), "{:?}", plan.misfits);
+    for row in &plan.rows {
+        let version = &row.scenario.serving.as_ref().unwrap().engine.version;
+        match row.candidate.settings[0].1.as_str() {
+            "vllm" => {
+                assert_eq!(version, "0.23");
+                assert!(matches!(row.outcome, Outcome::Job(_)), "{:?}", row.outcome);
+            }
+            _ => {
+                assert_eq!(version, "1.2");
+                // Prompts of more than a step's 16,384 tokens, which it does not cut: 3 to 4 % of them.
+                let Outcome::Never(unmet) = &row.outcome else { panic!("{:?}", row.outcome) };
+                assert!(unmet.reason.contains("% of the requests are refused and never done"), "{unmet}");
+            }
+        }
+    }
 }
 
 /// A key given twice has the values of both; what cannot be divided cannot run, however much memory is missing too.

@@ -377,6 +377,7 @@ pub(super) fn compare(a: &str, b: &str) -> Ordering {
 
 /// Number of a release candidate: 3 of `1.0.0rc3`.
 fn candidate(version: &str) -> Option<u32> {
+    let version = version.to_ascii_lowercase();
     let (_, number) = version.split_once("rc")?;
     number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
@@ -401,7 +402,7 @@ mod tests {
         assert_eq!(minor("v0.19.2"), Some((0, 19)));
         assert_eq!(minor("1"), Some((1, 0)));
         let up_to = |version| is_up_to(version, "1.0.0rc3");
-        assert!(["0.21.0", "1.0.0rc1", "1.0.0rc3"].into_iter().all(up_to));
+        assert!(["0.21.0", "1.0.0rc1", "1.0.0rc3", "1.0.0RC3"].into_iter().all(up_to));
         assert!(!["1.0", "1.0.0", "1.0.0rc4", "1.1.0rc2"].into_iter().any(up_to));
         assert!(is_up_to("0.13.2", "0.13") && !is_up_to("0.14", "0.13"));
         for nonsense in ["", "x", "0.x", "main"] {

@@ -80,8 +80,8 @@ fn kernels(page: &mut Page, kernels: &Kernels) {
 /// `8 GPUs: 5.40 us (9.50 us from 256 KiB on) + 351 GB/s`
 pub(super) fn all_reduce(point: &AllReduce) -> String {
     let large = if point.large_from_bytes.is_finite() {
-        let (startup_us, from_kib) = (point.large_startup_s * 1e6, point.large_from_bytes / 1024.0);
-        format!(" ({} us from {} KiB on)", number(startup_us), number(from_kib))
+        let from_kib = point.large_from_bytes / 1024.0;
+        format!(" ({} us from {from_kib} KiB on)", number(point.large_startup_s * 1e6))
     } else {
         String::new()
     };

@@ -145,14 +145,19 @@ fn changes(scenario: &Scenario) -> Vec<(&'static str, String)> {
             let batcher = &server.batcher;
             let shared = serving.ranks_sharing_limits();
             let (seqs, budget) = (batcher.max_num_seqs * shared, batcher.max_num_batched_tokens * shared);
-            vec![
+            let gpus = serving.tensor_parallel_size * 2;
+            // Beyond what a link joins it would be another machine's network.
+            let more_gpus = (gpus <= serving.hardware.link_domain.max(8))
+                .then(|| ("engine.tensor_parallel_size", gpus.to_string()));
+            let mut changes = vec![
                 ("engine.max_num_seqs", seqs.saturating_mul(2).to_string()),
                 ("engine.max_num_batched_tokens", budget.saturating_mul(2).to_string()),
                 ("engine.max_num_batched_tokens", (budget / 2).max(1).to_string()),
                 ("engine.kv_cache_dtype", "fp8".to_owned()),
-                ("engine.tensor_parallel_size", (serving.tensor_parallel_size * 2).to_string()),
-                replicas,
-            ]
+            ];
+            changes.extend(more_gpus);
+            changes.push(replicas);
+            changes
         }
         (Server::Synthetic(server), _) => {
             vec![("engine.servers", (server.servers + 1).to_string()), replicas]

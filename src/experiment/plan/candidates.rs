@@ -145,6 +145,17 @@ pub(super) fn wrong_values(
     wrong
 }
 
+/// Whether the scenario's version is another engine's than the candidate's.
+fn is_of_another_engine(candidate: &Candidate, basis: &Basis) -> bool {
+    let setting = |wanted: &str| {
+        candidate.settings.iter().find(|(key, _)| key == wanted).map(|(_, value)| value.as_str())
+    };
+    let own = basis.document.text_at("engine.name");
+    let is_other =
+        setting("engine.name").is_some_and(|name| own.is_none_or(|own| own != name.trim_matches('"')));
+    is_other && basis.document.has("engine.version") && setting("engine.version").is_none()
+}
+
 /// Resolves a candidate. `Ok(Err(_))`: it cannot run.
 pub(super) fn resolve(
     candidate: Candidate,
@@ -167,6 +178,9 @@ pub(super) fn resolve(
     changes
         .extend(candidate.weight_dtype.iter().map(|dtype| Override::new("model.weight_dtype", &text(dtype))));
     changes.extend(candidate.settings.iter().map(|(key, value)| Override::pair("--vary", key, value)));
+    if is_of_another_engine(&candidate, basis) {
+        changes.push(Override::new("engine.version", "\"auto\""));
+    }
     let document = basis.document.with_overrides(&changes)?;
     let scenario = match document.scenario(catalog) {
         Ok(scenario) => scenario,

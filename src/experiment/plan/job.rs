@@ -7,17 +7,20 @@ use super::size::{self, Unmet};
 use crate::engine::EngineError;
 use crate::experiment::alone::{alone, under};
 use crate::experiment::replicate::replicate;
-use crate::experiment::{Estimate, Point, run_point, saturate};
+use crate::experiment::{Estimate, Point, refused_share, run_point, saturate};
 use crate::metrics::RunMode;
 use crate::scenario::Scenario;
 use crate::workload::Arrivals;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
-/// Requests of a job, and replicas, that are simulated, so many times. Of more replicas so many have their share; what is
-/// left of the share of a single one goes at its saturated throughput.
+/// Requests of a job, and replicas, that are simulated, so many times. Of more replicas so many have their share, and the
+/// last of all is extrapolated from the last of these; what is left of the share of a single one goes at its saturated
+/// throughput.
 const MOST_REQUESTS: f64 = 20_000.0;
 const MOST_REPLICAS: f64 = 1_000.0;
 const REPLICATIONS: u32 = 10;
+/// A job of which more is refused, for being too long, is not done.
+const MOST_REFUSED: f64 = 0.01;
 
 /// So much work, to be done within a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +34,7 @@ pub struct Job {
 pub struct JobFleet {
     pub replicas: u32,
     pub gpus: u32,
+    pub requests: f64,
     /// Completed requests per second of one replica that is never idle.
     pub saturated_per_s: Estimate,
     /// From the first request to the last answer, on average.
@@ -53,6 +57,10 @@ pub(super) fn size_job(
     let Some(saturation) = saturate(&size::saturated(one))? else {
         return beyond();
     };
+    if let Some((share, why)) = refused_share(one)?.filter(|(share, _)| *share > MOST_REFUSED) {
+        let share = 100.0 * share;
+        return Ok(Err(format!("{share:.2} % of the requests are refused and never done: {why}").into()));
+    }
     let window_s = job.window_h * SECONDS_PER_HOUR;
     let never = |what: &str, takes_s: f64| {
         let [takes_s, window_s] = [takes_s, window_s].map(|seconds| format!("{seconds:.3}"));
@@ -100,6 +108,7 @@ pub(super) fn size_job(
     Ok(Ok(JobFleet {
         replicas,
         gpus: replicas * one.gpus,
+        requests: job.requests,
         saturated_per_s: saturation.completed_per_s,
         hours: takes_s.mean / SECONDS_PER_HOUR,
         point: saturation.point,
@@ -128,8 +137,13 @@ impl Work<'_> {
         let takes_s: Vec<f64> = runs.iter().map(|run| run.window.end_s).collect();
         let burst_s = Estimate::of(&takes_s).unwrap_or(Estimate { mean: f64::INFINITY, half_width: None });
         let rest = (requests - burst) / simulated;
+        // The largest of r times as many ends beta ln(r) later, if the tail is one of Gumbel's, whose deviation is
+        // beta pi / sqrt(6).
+        let deviation = takes_s.iter().map(|s| (s - burst_s.mean) * (s - burst_s.mean)).sum::<f64>();
+        let deviation = libm::sqrt(deviation / (takes_s.len().max(2) - 1) as f64);
+        let last_s = deviation * libm::sqrt(6.0) / std::f64::consts::PI * libm::log(replicas / simulated);
         Ok(Estimate {
-            mean: burst_s.mean + rest / self.saturated_per_s.mean,
+            mean: burst_s.mean + last_s + rest / self.saturated_per_s.mean,
             half_width: burst_s
                 .half_width
                 .map(|half| half + rest / self.saturated_per_s.lower() - rest / self.saturated_per_s.mean),

@@ -45,8 +45,7 @@ impl Economics {
         let (point, per_s, gpus, is_lasting) = match &row.outcome {
             Outcome::Fleet(fleet) => (&fleet.point, fleet.rates.mean_per_s, fleet.gpus, true),
             Outcome::Job(fleet) => {
-                let per_s = fleet.saturated_per_s.mean * f64::from(fleet.replicas);
-                (&fleet.point, per_s, fleet.gpus, false)
+                (&fleet.point, fleet.requests / (fleet.hours * SECONDS_PER_HOUR), fleet.gpus, false)
             }
             Outcome::Never(_) => return None,
         };

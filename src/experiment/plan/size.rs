@@ -167,7 +167,8 @@ impl Search<'_> {
                 Err(reason) => (failing, failed) = (middle, Some(reason)),
             }
         }
-        let saturated = "the rate is not below what it completes when saturated".to_owned();
+        let saturated =
+            "the rate is not below the lower bound of what it completes when saturated".to_owned();
         let one_fewer = (failing > 0).then(|| failed.unwrap_or(saturated));
         Ok(Sizing::Fleet(Box::new(Fleet {
             replicas: passing.0,

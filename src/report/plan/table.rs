@@ -213,8 +213,7 @@ const COLUMNS: &str = "* none of its model is both cheaper and faster; headroom:
 saturates (objectives fail earlier); $/M: the whole cost over the tokens of the mean rate";
 const STATISTICS: &str =
     "every objective holds with its 95 % bound, over 5 to 15 replications, below saturation";
-const JOB_STATISTICS: &str =
-    "sized by the 95 % lower bound of a saturated replica over 5 replications, hours by its mean";
+const JOB_STATISTICS: &str = "the whole job at once, ramp and last answers too, over 10 replications: sized by the 95 % upper bound of what it takes, hours by its mean";
 const ERROR: &str = "errors of profiles are not in it";
 
 /// What the words of the column `profile` mean, those that stand there.

@@ -201,7 +201,7 @@ pub(super) fn job(row: &Row, fleet: &JobFleet) -> String {
     let gpu_hours = fleet.hours * f64::from(fleet.gpus);
     let usd = row.usd().map_or(String::new(), |usd| format!(", ${}", number(usd)));
     format!(
-        "{}: {} for {} h, {} GPU-hours{usd}; nobody waits, so each replica runs at its peak of {} req/s",
+        "{}: {} for {} h, {} GPU-hours{usd}; nobody waits, so each replica runs at its peak of {} req/s while it is full",
         configuration(row),
         counted(u64::from(fleet.gpus), "GPU"),
         number(fleet.hours),

@@ -252,7 +252,7 @@ fn does_not_fit(
     .collect();
     let help = if share <= 0.0 {
         format!(
-            "steps of max_num_batched_tokens = {} leave no memory to weights: set it lower, or gpu_memory_utilization",
+            "steps of max_num_batched_tokens = {} leave no memory to weights: set it lower, or set gpu_memory_utilization too",
             inputs.max_num_batched_tokens
         )
     } else if would_fit.is_empty() {
