@@ -341,12 +341,9 @@ impl<'a> Search<'a> {
                 Ok(point) => point.holds(),
                 // The last value that the key takes.
                 Err(CapacityError::Scenario(errors)) => {
-                    let why = errors
-                        .problems
-                        .first()
-                        .map(|problem| format!("{}: {}", problem.message, problem.label));
+                    let first = errors.problems.first();
+                    let why = first.map_or(String::new(), |it| format!("{}: {}", it.message, it.label));
                     let value = self.axis.value_in_words(next);
-                    let why = why.unwrap_or_default();
                     self.notes.push(format!("the search ends where the scenario does: {value}: {why}"));
                     break;
                 }
